@@ -1,0 +1,46 @@
+# Each target makes the .venv it needs, with the system's python3 and pip alone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: setup demo test bench check format figures clean
+
+setup: $(VENV)/ready-dev
+
+demo: $(VENV)/ready
+	$(BIN)/nashcast demo
+
+test: $(VENV)/ready-dev
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/run.py
+
+check: $(VENV)/ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+figures: $(VENV)/ready-dev
+	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python benchmarks/readme.py
+
+clean:
+	rm -rf $(VENV) build
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/ready: requirements/run.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("nashcast needs Python 3.11 or newer; set PYTHON=…" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/run.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV)/ready-dev: requirements/dev.lock $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	touch $@

@@ -1,0 +1,31 @@
+"""Federate black-box forecasters online: signed closed-form mixture weights and an exact look-back Nash game."""
+
+from nashcast.errors import InvalidInput, NashcastError, SingularGame
+from nashcast.maths.certificate import Certificate, certify
+from nashcast.maths.feature_moments import Moments, clipped_moments, echo_moments, relu_moments
+from nashcast.maths.game import Equilibrium, respond, solve_game
+from nashcast.maths.mixture import mixture_weights
+from nashcast.maths.ridge import LongMemory, empty_memory, long_memory_decoder, remember, window_decoder
+
+__version__ = "0.1.0.dev1"
+
+__all__ = [
+    "Certificate",
+    "Equilibrium",
+    "InvalidInput",
+    "LongMemory",
+    "Moments",
+    "NashcastError",
+    "SingularGame",
+    "certify",
+    "clipped_moments",
+    "echo_moments",
+    "empty_memory",
+    "long_memory_decoder",
+    "mixture_weights",
+    "relu_moments",
+    "remember",
+    "respond",
+    "solve_game",
+    "window_decoder",
+]

@@ -1,0 +1,103 @@
+"""`nashcast bench game`: time per game, beside the dense theorem and one pass over the data."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+HEADINGS = (
+    "agents",
+    "lookback",
+    "features",
+    "noisy",
+    "compiled",
+    "from Python",
+    "dense",
+    "dense ÷ ours",
+    "floor ×",
+    "MB",
+)
+
+
+def add_to(commands) -> None:
+    bench = commands.add_parser("bench", help="measure speed", description="Measure speed on this machine.")
+    kinds = bench.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    game = kinds.add_parser(
+        "game",
+        help="time per game at the paper's sizes, and growth with the number of agents",
+        description="Time per game at the paper's sizes (2 and 5 agents, look-back 1 to 5, 1 to 12 features) and its "
+        "growth from 10³ agents on, beside the dense theorem and one pass over the data in the same run.",
+    )
+    game.add_argument("--json", action="store_true", help="print one JSON object with the rows")
+    game.add_argument("--only", choices=["paper", "growth"], help="only the paper's sizes, or only growth")
+    game.add_argument("--largest", type=_agents, default=1_000_000, metavar="N", help="agents to grow to (10⁶)")
+    game.add_argument("--seconds", type=_seconds, default=0.2, metavar="S", help="time to spend on each figure (0.2)")
+    game.set_defaults(run=run)
+
+
+def _agents(text: str) -> int:
+    value = int(text)
+    if value < 10_000:
+        raise argparse.ArgumentTypeError(f"got {value}; pass at least 10000, since growth starts at 1000")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 60:
+        raise argparse.ArgumentTypeError(f"got {value:g}; pass a number of seconds between 0 and 60")
+    return value
+
+
+def run(chosen: argparse.Namespace) -> None:
+    from nashcast.experiments import game_speed
+
+    cases = []
+    if chosen.only != "growth":
+        cases += game_speed.paper_cases()
+    if chosen.only != "paper":
+        cases += game_speed.growth_cases(chosen.largest)
+    rows = []
+    for row in game_speed.measure(cases, seconds=chosen.seconds):
+        rows.append(row)
+        if not chosen.json:
+            if len(rows) == 1:
+                print("\n".join(table_head()))
+            print(line(row), flush=True)
+        elif sys.stderr.isatty():
+            print(f"\r{len(rows)} of {len(cases)}", end="", file=sys.stderr, flush=True)
+    if chosen.json:
+        print(json.dumps({"rows": rows}))
+    elif chosen.only != "paper":
+        for noisy in (False, True):
+            kind = "noisy" if noisy else "deterministic"
+            print(f"growth exponent, {kind}: {game_speed.growth_exponent(rows, noisy):.2f}")
+
+
+def table_head() -> list[str]:
+    return ["| " + " | ".join(HEADINGS) + " |", "|" + "---:|" * len(HEADINGS)]
+
+
+def line(row: dict) -> str:
+    dense = row["dense_seconds"]
+    cells = (
+        f"{row['agents']:,}",
+        row["lookback"],
+        row["features"],
+        "yes" if row["noisy"] else "no",
+        duration(row["seconds_per_game"]),
+        duration(row["seconds_from_python"]),
+        "–" if dense is None else duration(dense),
+        "–" if dense is None else f"{dense / row['seconds_per_game']:,.0f}",
+        f"{row['floor_ratio']:.1f}",
+        "–" if row["peak_mb"] is None else f"{row['peak_mb']:,.0f}",
+    )
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def duration(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"

@@ -1,0 +1,36 @@
+"""`nashcast`: the command line. Exit code 2 for misuse, 1 for failure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from nashcast import __version__
+from nashcast.cli import bench, demo
+from nashcast.errors import NashcastError
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="nashcast", description="Federate black-box forecasters online.")
+    top.add_argument("--version", action="version", version=f"nashcast {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in (demo, bench):
+        command.add_to(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = parser().parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except NashcastError as error:
+        print(f"nashcast: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        print("nashcast: interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,30 @@
+"""The exceptions nashcast raises.
+
+NashcastError
+├── InvalidInput      an argument has the wrong type, shape, range or a non-finite entry (also a ValueError)
+└── SingularGame      the look-back game has no unique equilibrium at some step (also an ArithmeticError)
+"""
+
+
+class NashcastError(Exception):
+    """Any error nashcast raises on purpose."""
+
+
+class InvalidInput(NashcastError, ValueError):
+    """An argument cannot be used; the message names it, what it was and what to pass instead."""
+
+    def __init__(self, argument: str, got: str, remedy: str):
+        super().__init__(f"{argument}: got {got}. {remedy}")
+        self.argument = argument
+
+
+class SingularGame(NashcastError, ArithmeticError):
+    """The matrix that couples the agents cannot be inverted at one step of the game."""
+
+    def __init__(self, step: int, condition: float):
+        super().__init__(
+            f"the game has no unique equilibrium: at step {step} its coupling matrix has condition number "
+            f"{condition:.2g}. Raise the agents' ridge, shorten the look-back, or fall back to the greedy step."
+        )
+        self.step = step
+        self.condition = condition

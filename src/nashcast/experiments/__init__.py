@@ -1,0 +1,1 @@
+"""Runs that show or measure what the mathematics does."""

@@ -1,0 +1,173 @@
+"""How long a game takes: in compiled code, from Python, beside the dense theorem and beside one pass over its data."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numba import get_num_threads, njit, prange
+
+from nashcast.experiments.dense_oracle import dense_solver
+from nashcast.experiments.random_games import RandomGame, random_game
+from nashcast.maths.game import MANY_AGENTS, solve_game
+from nashcast.maths.game_passes import play
+
+# The dense theorem costs (N·features)³ a step and agent: beyond this it would be all one measures.
+DENSE_UP_TO = 20
+
+
+class Case(NamedTuple):
+    """The size of a game to time."""
+
+    agents: int
+    lookback: int
+    features: int
+    y_dim: int
+    noisy: bool
+
+
+def paper_cases() -> list[Case]:
+    """The sizes in the paper's experiments."""
+    return [
+        Case(agents, lookback, features, 1, noisy)
+        for noisy in (False, True)
+        for agents in (2, 5)
+        for lookback in range(1, 6)
+        for features in (1, 3, 6, 12)
+    ]
+
+
+def growth_cases(largest: int = 1_000_000) -> list[Case]:
+    """Growth with the number of agents: a few that the dense theorem can follow, then powers of ten from 1000."""
+    sizes = [10, 20] + [10**power for power in range(3, 8) if 10**power <= largest]
+    return [Case(agents, 3, 3, 1, noisy) for noisy in (False, True) for agents in sizes]
+
+
+def measure(cases: list[Case], *, seconds: float = 0.2) -> Iterator[dict]:
+    """One row for each case, as it is measured. `seconds`: how long to repeat each one."""
+    bandwidth = memory_bandwidth()
+    dense = dense_solver()
+    for case in cases:
+        if case.agents >= 1000:  # the machine's speed drifts: measure both sides of a ratio at the same moment
+            bandwidth = memory_bandwidth()
+        yield _row(case, bandwidth, dense, seconds)
+
+
+def _row(case: Case, bandwidth: float, dense: Callable | None, seconds: float) -> dict:
+    game = random_game(*case)
+    reset_peak_memory()
+    from_python = best_time(lambda: solve_game(*game.arguments(), **game.settings()), seconds)
+    peak = peak_memory()
+    compiled = from_python if case.agents >= MANY_AGENTS else _compiled_time(game, seconds)
+    dense_seconds = None
+    if dense is not None and case.agents <= DENSE_UP_TO:
+        arguments = game.for_dense_theorem()
+        dense_seconds = best_time(lambda: dense(*arguments), seconds)
+    return {
+        **case._asdict(),
+        "seconds_per_game": compiled,
+        "seconds_from_python": from_python,
+        "dense_seconds": dense_seconds,
+        "floor_ratio": compiled * bandwidth / game.touched_bytes(),
+        "peak_mb": peak,
+        "threads": get_num_threads() if case.agents >= MANY_AGENTS else 1,
+    }
+
+
+def best_of(rows: tuple[dict, ...]) -> dict:
+    """The same case measured several times: the best of each time; the floor's ratio as it was when ours was best."""
+    times = ("seconds_from_python", "dense_seconds")
+    best = {name: min((row[name] for row in rows if row[name] is not None), default=None) for name in times}
+    return {**min(rows, key=lambda row: row["seconds_per_game"]), **best}
+
+
+def best_time(action: Callable[[], object], seconds: float) -> float:
+    """Seconds a call takes, the best of several runs: other work on the machine only ever adds."""
+    action()
+    started = perf_counter()
+    action()
+    calls = max(1, int(seconds / 8 / max(perf_counter() - started, 1e-7)))
+    best = np.inf
+    gc.disable()
+    try:
+        until = perf_counter() + seconds
+        runs = 0
+        while runs < 3 or perf_counter() < until:
+            started = perf_counter()
+            for _ in range(calls):
+                action()
+            best = min(best, (perf_counter() - started) / calls)
+            runs += 1
+    finally:
+        gc.enable()
+    return float(best)
+
+
+def _compiled_time(game: RandomGame, seconds: float) -> float:
+    """The same game played again and again by compiled code, in memory it was given."""
+    solved = solve_game(*game.arguments(), **game.settings())
+    problem, rule = solved.problem, solved.rule
+    plan, T = problem.plan, len(problem.targets)
+    arguments = (
+        plan.header, plan.agents, plan.chunks, problem.means, problem.features, problem.covariance, problem.weights,
+        problem.targets, problem.decay, problem.ridge, problem.prior, rule.common, rule.work,
+        np.empty((T, int(plan.agents[-1, 3]))), solved.forecasts.copy(), problem.means is problem.features,
+    )  # fmt: skip
+    times = 100
+    return best_time(lambda: play_again(times, *arguments), seconds) / times
+
+
+@njit(cache=True)
+def play_again(
+    times, header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
+    decoders, states, as_expected,
+):  # fmt: skip
+    """Play one game `times` times from compiled code."""
+    for _ in range(times):
+        play(
+            header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
+            decoders, states, as_expected,
+        )  # fmt: skip
+
+
+@njit(cache=True, parallel=True)
+def _copy(source, target):
+    for i in prange(len(source)):
+        target[i] = source[i]
+
+
+def memory_bandwidth() -> float:
+    """Bytes a second that a copy on all threads reads and writes."""
+    source, target = np.ones(32_000_000), np.empty(32_000_000)
+    return 2 * source.nbytes / best_time(lambda: _copy(source, target), 0.3)
+
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def reset_peak_memory() -> None:
+    """Start the peak anew (Linux; elsewhere it stays the peak since the process began)."""
+    gc.collect()
+    if _RESET.exists():
+        _RESET.write_text("5")
+
+
+def peak_memory() -> float | None:
+    """Largest resident size of this process in MB since the reset, or None where the system does not tell."""
+    if _STATUS.exists():
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return None
+
+
+def growth_exponent(rows: list[dict], noisy: bool) -> float:
+    """Slope of log time against log agents between 1000 and the largest number of agents."""
+    chosen = [row for row in rows if row["noisy"] == noisy and row["agents"] >= 1000]
+    times = sorted((row["agents"], row["seconds_from_python"]) for row in chosen)
+    (few, short), (many, long) = times[0], times[-1]
+    return float(np.log(long / short) / np.log(many / few))

@@ -1,0 +1,186 @@
+"""What the game needs to know of random features: their mean and how their rows vary together.
+
+Z = activation(a + σW), with one standard normal W for each column, shared by the column's rows; so columns are
+independent and the covariance of two rows is diagonal. Deterministic features need no moments: their mean is
+themselves.
+"""
+
+from __future__ import annotations
+
+from math import tanh
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from nashcast.errors import InvalidInput
+from nashcast.maths import check
+from nashcast.maths.clipped_moments import clipped_covariance, clipped_mean, hard_sigmoid
+from nashcast.maths.relu_moments import relu_covariance, relu_mean
+
+RELU, HARD_SIGMOID, TANH = 0, 1, 2
+ACTIVATIONS = {"relu": RELU, "hard_sigmoid": HARD_SIGMOID, "tanh": TANH}
+
+
+class Moments(NamedTuple):
+    """mean: E[Z], (…, y_dim, features).   covariance: Cov(row k, row l), (…, y_dim, y_dim, features, features)."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+@njit(cache=True)
+def activate(activation, v):
+    if activation == RELU:
+        return max(v, 0.0)
+    if activation == HARD_SIGMOID:
+        return hard_sigmoid(v)
+    return tanh(v)
+
+
+@njit(cache=True)
+def _mean(activation, a, noise):
+    return relu_mean(a, noise) if activation == RELU else clipped_mean(a, noise)
+
+
+@njit(cache=True)
+def _covariance(activation, a, noise_a, b, noise_b):
+    if activation == RELU:
+        return relu_covariance(a, noise_a, b, noise_b)
+    return clipped_covariance(a, noise_a, b, noise_b)
+
+
+def relu_moments(preactivation: np.ndarray, noise: float | np.ndarray) -> Moments:
+    r"""Exact moments of $Z = \mathrm{ReLU}(a + \sigma W)$ (the random-feature corollaries, corrected, any y_dim).
+
+    preactivation: $a = A x + b$, shape (…, y_dim, features).   noise: $\sigma_k \ge 0$, one number or one for each row.
+    At $\sigma = 0$ the mean is ReLU(a) and the covariance 0.
+    """
+    return _exact(preactivation, noise, RELU)
+
+
+def clipped_moments(preactivation: np.ndarray, noise: float | np.ndarray) -> Moments:
+    r"""Exact moments of $Z = \mathrm{HardSigmoid}(a + \sigma W)$, with HardSigmoid(v) = clip(v/6 + 1/2, 0, 1).
+
+    preactivation: $a$, shape (…, y_dim, features).   noise: $\sigma_k \ge 0$, one number or one for each row.
+    """
+    return _exact(preactivation, noise, HARD_SIGMOID)
+
+
+def _exact(preactivation, noise, activation) -> Moments:
+    a = check.numbers("preactivation", preactivation, "(…, y_dim, features)")
+    if a.ndim < 2 or 0 in a.shape:
+        remedy = "Pass an array (…, y_dim, features), every length at least 1."
+        raise InvalidInput("preactivation", f"shape {check.shape_text(a.shape)}", remedy)
+    check.finite("preactivation", a)
+    p, d = a.shape[-2:]
+    sigma = _noise(noise, p)
+    result = Moments(np.empty(a.shape), np.empty((*a.shape[:-2], p, p, d, d)))
+    flat = result.mean.reshape(-1, p, d), result.covariance.reshape(-1, p, p, d, d)
+    fill_exact_moments(activation, a.reshape(-1, p, d), sigma, *flat)
+    return result
+
+
+def _noise(noise, p) -> np.ndarray:
+    if np.ndim(noise) == 0:
+        return np.full(p, check.number("noise", noise, least=0.0))
+    sigma = check.array("noise", noise, (p,), "(y_dim,)")
+    check.in_range("noise", sigma, least=0.0)
+    return sigma
+
+
+@njit(cache=True, nogil=True)
+def fill_exact_moments(activation, preactivation, noise, mean, covariance):
+    """The compiled form, over a first axis of any length; ReLU and hard sigmoid only."""
+    steps, p, d = preactivation.shape
+    covariance[:] = 0.0
+    for t in range(steps):
+        for f in range(d):
+            for k in range(p):
+                a = preactivation[t, k, f]
+                mean[t, k, f] = _mean(activation, a, noise[k])
+                for j in range(k + 1):
+                    shared = _covariance(activation, a, noise[k], preactivation[t, j, f], noise[j])
+                    covariance[t, k, j, f, f] = covariance[t, j, k, f, f] = shared
+
+
+def echo_moments(
+    drive: np.ndarray,
+    recurrent: np.ndarray,
+    start: np.ndarray,
+    noise: float | np.ndarray,
+    *,
+    rng: np.random.Generator,
+    samples: int = 100,
+    activation: str = "hard_sigmoid",
+) -> Moments:
+    r"""Moments over a window of an echo state, $Z_t = h(A x_t + B Z_{t-1} + b + \sigma W_t)$, given its first state.
+
+    drive: $A x_t + b$, shape (steps, y_dim, features); its first entry is not used, since $Z_0$ is known.
+    recurrent: $B$, shape (y_dim, y_dim).   start: $Z_0$, shape (y_dim, features).   noise: $\sigma_k \ge 0$.
+    rng: a named generator (`seeds.generator`).   samples: paths drawn.   activation: hard_sigmoid, relu or tanh.
+
+    One set of paths serves every expectation. The last step of each path has closed-form moments for the hard sigmoid
+    and ReLU, so only what leads up to it is sampled: the step after the start is exact. For tanh all is sampled.
+    """
+    h = check.of_rank("drive", drive, ("steps", "y_dim", "features"))
+    check.finite("drive", h)
+    T, p, d = h.shape
+    B = check.array("recurrent", recurrent, (p, p), "(y_dim, y_dim)")
+    Z0 = check.array("start", start, (p, d), "(y_dim, features)")
+    sigma = _noise(noise, p)
+    draws = check.whole("samples", samples, least=2)
+    if activation not in ACTIVATIONS:
+        raise InvalidInput("activation", repr(activation), f"Pass one of {', '.join(sorted(ACTIVATIONS))}.")
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidInput("rng", check.describe(rng), "Pass a generator, for example seeds.generator(2024, 'echo').")
+    normals = rng.standard_normal((draws, T, d))
+    result = Moments(np.empty((T, p, d)), np.empty((T, p, p, d, d)))
+    fill_echo_moments(ACTIVATIONS[activation], h, B, Z0, sigma, normals, np.empty((2, draws, p)), *result)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def fill_echo_moments(activation, drive, recurrent, start, noise, normals, scratch, mean, covariance):
+    """The compiled form. normals: (samples, steps, features).   scratch: (2, samples, y_dim)."""
+    steps, p, d = drive.shape
+    samples = len(normals)
+    paths, expected = scratch[0], scratch[1]
+    covariance[:] = 0.0
+    for f in range(d):
+        for k in range(p):
+            mean[0, k, f] = start[k, f]
+            for s in range(samples):
+                paths[s, k] = start[k, f]
+        for t in range(1, steps):
+            for s in range(samples):
+                for k in range(p):
+                    total = drive[t, k, f]
+                    for j in range(p):
+                        total += recurrent[k, j] * paths[s, j]
+                    expected[s, k] = total
+                for k in range(p):
+                    paths[s, k] = activate(activation, expected[s, k] + noise[k] * normals[s, t, f])
+                if activation == TANH:
+                    for k in range(p):
+                        expected[s, k] = paths[s, k]
+                else:
+                    # What is left of a path's variance once all but its last step is known, then its mean.
+                    for k in range(p):
+                        for j in range(k + 1):
+                            own = _covariance(activation, expected[s, k], noise[k], expected[s, j], noise[j])
+                            covariance[t, k, j, f, f] += own / samples
+                    for k in range(p):
+                        expected[s, k] = _mean(activation, expected[s, k], noise[k])
+            for k in range(p):
+                total = 0.0
+                for s in range(samples):
+                    total += expected[s, k]
+                mean[t, k, f] = total / samples
+            for k in range(p):
+                for j in range(k + 1):
+                    total = 0.0
+                    for s in range(samples):
+                        total += (expected[s, k] - mean[t, k, f]) * (expected[s, j] - mean[t, j, f])
+                    covariance[t, k, j, f, f] += total / (samples - 1)
+                    covariance[t, j, k, f, f] = covariance[t, k, j, f, f]

@@ -1,0 +1,1 @@
+"""Brute force to test against. Nothing here imports nashcast."""

@@ -1,0 +1,163 @@
+"""The package as a stranger meets it: its public names, its seeds, its command, its README."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nashcast
+from nashcast import seeds
+from nashcast.cli.main import main
+
+ROOT = Path(__file__).parents[1]
+
+PUBLIC = [
+    "Certificate",
+    "Equilibrium",
+    "InvalidInput",
+    "LongMemory",
+    "Moments",
+    "NashcastError",
+    "SingularGame",
+    "certify",
+    "clipped_moments",
+    "echo_moments",
+    "empty_memory",
+    "long_memory_decoder",
+    "mixture_weights",
+    "relu_moments",
+    "remember",
+    "respond",
+    "solve_game",
+    "window_decoder",
+]
+
+
+def test_the_public_names_are_these_and_documented():
+    assert nashcast.__all__ == PUBLIC
+    for name in PUBLIC:
+        assert getattr(nashcast, name).__doc__
+    reference = (ROOT / "docs" / "reference" / "maths.md").read_text()
+    for name in PUBLIC:
+        assert f"`{name}" in reference, f"{name} is missing from docs/reference/maths.md"
+
+
+def test_seeds_depend_on_the_name_and_nothing_else():
+    first = seeds.generator(2024, "encoder", 3).standard_normal(4)
+    seeds.generator(2024, "encoder", 4).standard_normal(100)
+    np.testing.assert_array_equal(seeds.generator(2024, "encoder", 3).standard_normal(4), first)
+    others = [("encoder", 4), ("encoder", "3"), ("encoder",), ("encode", "r", 3), ()]
+    for name in others:
+        assert not np.array_equal(seeds.generator(2024, *name).standard_normal(4), first)
+    assert not np.array_equal(seeds.generator(2025, "encoder", 3).standard_normal(4), first)
+
+
+@pytest.mark.parametrize("arguments", [(-1,), (1.5,), (True,), (1, -2), (1, None), (1, 0.5)])
+def test_bad_seeds_are_refused(arguments):
+    with pytest.raises(nashcast.InvalidInput, match="got"):
+        seeds.generator(*arguments)
+
+
+def test_the_demo_prints_an_equilibrium_its_certificate_and_the_speed(capsys):
+    assert main(["demo"]) == 0
+    page = capsys.readouterr().out
+    for words in ("The equilibrium", "echo state", "Certificate: no agent can save more than", "times as long"):
+        assert words in page
+
+
+def test_the_demo_as_json(capsys):
+    assert main(["demo", "--json", "--lookback", "3"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["agents"]) == 5
+    assert sum(agent["weight"] for agent in result["agents"]) == pytest.approx(1.0)
+    assert result["worst_relative_gain"] < 1e-9
+    assert result["difference_to_dense"] < 1e-9
+    assert result["dense_seconds"] > result["seconds"] > 0
+
+
+def test_the_benchmark_prints_the_promised_rows(capsys):
+    assert main(["bench", "game", "--json", "--largest", "10000", "--seconds", "0.01"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    promised = {"agents", "lookback", "features", "y_dim", "noisy"}
+    promised |= {"seconds_per_game", "dense_seconds", "floor_ratio", "peak_mb"}
+    assert all(promised <= row.keys() for row in rows)
+    sizes = {(row["agents"], row["lookback"], row["features"]) for row in rows}
+    assert {(n, t, d) for n in (2, 5) for t in range(1, 6) for d in (1, 3, 6, 12)} < sizes
+    assert {1000, 10_000} < {row["agents"] for row in rows}
+    small = [row for row in rows if row["agents"] <= 20]
+    assert all(row["dense_seconds"] > row["seconds_per_game"] > 0 for row in small)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["fly"], "invalid choice: 'fly'"),
+        (["bench"], "WHAT"),
+        (["bench", "game", "--largest", "10"], "pass at least 10000"),
+        (["bench", "game", "--largest", "many"], "invalid"),
+        (["bench", "game", "--seconds", "0"], "between 0 and 60"),
+        (["demo", "--lookback", "soon"], "invalid int value"),
+    ],
+)
+def test_misuse_exits_with_2_and_says_why(arguments, words, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--lookback", "0"), ("--lookback", "100"), ("--seed", "-1")])
+def test_failure_exits_with_1_and_says_why(option, value, capsys):
+    assert main(["demo", option, value]) == 1
+    assert f"nashcast: {option}: got" in capsys.readouterr().err
+
+
+def test_help_names_every_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    page = capsys.readouterr().out
+    assert "demo" in page
+    assert "bench" in page
+
+
+def test_python_dash_m_is_the_command():
+    run = subprocess.run([sys.executable, "-m", "nashcast", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == f"nashcast {nashcast.__version__}"
+
+
+def test_the_readmes_example_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert blocks
+    for block in blocks:
+        assert len(block.strip().splitlines()) <= 15
+        exec(compile(block, "README.md", "exec"), {})
+
+
+def test_the_readmes_figures_are_those_of_the_last_benchmark():
+    spec = importlib.util.spec_from_file_location("readme_figures", ROOT / "benchmarks" / "readme.py")
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    record = json.loads((ROOT / "benchmarks" / "game.json").read_text())
+    readme = (ROOT / "README.md").read_text()
+    assert figures.readme_with(record, readme) == readme
+    assert figures.block(record) in readme
+
+
+def test_every_command_is_documented():
+    readme = (ROOT / "README.md").read_text()
+    for command in ("make demo", "make test", "make bench", "nashcast bench game", "nashcast demo"):
+        assert command in readme
+
+
+def test_links_between_the_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
