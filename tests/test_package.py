@@ -17,17 +17,22 @@ from nashcast.cli.main import main
 ROOT = Path(__file__).parents[1]
 
 PUBLIC = [
+    "Agent",
     "Certificate",
     "Equilibrium",
+    "Federation",
+    "Game",
     "InvalidInput",
     "LongMemory",
     "Moments",
     "NashcastError",
+    "Replay",
     "SingularGame",
     "certify",
     "clipped_moments",
     "echo_moments",
     "empty_memory",
+    "encoders",
     "long_memory_decoder",
     "mixture_weights",
     "relu_moments",
@@ -42,9 +47,9 @@ def test_the_public_names_are_these_and_documented():
     assert nashcast.__all__ == PUBLIC
     for name in PUBLIC:
         assert getattr(nashcast, name).__doc__
-    reference = (ROOT / "docs" / "reference" / "maths.md").read_text()
-    for name in PUBLIC:
-        assert f"`{name}" in reference, f"{name} is missing from docs/reference/maths.md"
+    reference = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    for name in [*PUBLIC, *nashcast.encoders.__all__]:
+        assert f"`{name}" in reference, f"{name} is missing from docs/reference"
 
 
 def test_seeds_depend_on_the_name_and_nothing_else():
@@ -63,21 +68,30 @@ def test_bad_seeds_are_refused(arguments):
         seeds.generator(*arguments)
 
 
-def test_the_demo_prints_an_equilibrium_its_certificate_and_the_speed(capsys):
-    assert main(["demo"]) == 0
+def test_the_demo_prints_both_streams_with_their_baselines(capsys):
+    assert main(["demo", "--steps", "150"]) == 0
     page = capsys.readouterr().out
-    for words in ("The equilibrium", "echo state", "Certificate: no agent can save more than", "times as long"):
+    for words in ("concept shift, 200 steps", "ECB USD, 150 steps", "federation, anchored, no game", "persistence"):
         assert words in page
+    assert "nobody gains more than" in page
 
 
 def test_the_demo_as_json(capsys):
-    assert main(["demo", "--json", "--lookback", "3"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert len(result["agents"]) == 5
-    assert sum(agent["weight"] for agent in result["agents"]) == pytest.approx(1.0)
-    assert result["worst_relative_gain"] < 1e-9
-    assert result["difference_to_dense"] < 1e-9
-    assert result["dense_seconds"] > result["seconds"] > 0
+    assert main(["demo", "--json", "--steps", "150"]) == 0
+    streams = json.loads(capsys.readouterr().out)["streams"]
+    assert [stream["stream"] for stream in streams] == ["concept shift", "ECB USD"]
+    for stream in streams:
+        assert len(stream["errors"]) == 8
+        assert sum(stream["weights"].values()) == pytest.approx(1.0)
+        assert stream["certificate"] < 1e-9
+
+
+def test_the_replay_benchmark_prints_the_promised_rows(capsys):
+    assert main(["bench", "replay", "--json", "--sweep", "2"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 4
+    assert all(row.keys() == {"case", "steps", "runs", "seconds", "us_per_step"} for row in rows)
+    assert all(row["seconds"] > 0 for row in rows)
 
 
 def test_the_benchmark_prints_the_promised_rows(capsys):
@@ -102,7 +116,7 @@ def test_the_benchmark_prints_the_promised_rows(capsys):
         (["bench", "game", "--largest", "10"], "pass at least 10000"),
         (["bench", "game", "--largest", "many"], "invalid"),
         (["bench", "game", "--seconds", "0"], "between 0 and 60"),
-        (["demo", "--lookback", "soon"], "invalid int value"),
+        (["demo", "--steps", "soon"], "invalid int value"),
     ],
 )
 def test_misuse_exits_with_2_and_says_why(arguments, words, capsys):
@@ -112,10 +126,10 @@ def test_misuse_exits_with_2_and_says_why(arguments, words, capsys):
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("option", "value"), [("--lookback", "0"), ("--lookback", "100"), ("--seed", "-1")])
+@pytest.mark.parametrize(("option", "value"), [("--steps", "0"), ("--steps", "100000"), ("--seed", "-1")])
 def test_failure_exits_with_1_and_says_why(option, value, capsys):
     assert main(["demo", option, value]) == 1
-    assert f"nashcast: {option}: got" in capsys.readouterr().err
+    assert f"{option.strip('-')}: got" in capsys.readouterr().err
 
 
 def test_help_names_every_command(capsys):
@@ -152,7 +166,14 @@ def test_the_readmes_figures_are_those_of_the_last_benchmark():
 
 def test_every_command_is_documented():
     readme = (ROOT / "README.md").read_text()
-    for command in ("make demo", "make test", "make bench", "nashcast bench game", "nashcast demo"):
+    for command in (
+        "make demo",
+        "make test",
+        "make bench",
+        "nashcast bench game",
+        "nashcast bench replay",
+        "nashcast demo",
+    ):
         assert command in readme
 
 

@@ -1,6 +1,9 @@
 """Federate black-box forecasters online: signed closed-form mixture weights and an exact look-back Nash game."""
 
+from nashcast import encoders
+from nashcast.agents import Agent
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
+from nashcast.federation import Federation, Game, Replay
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.feature_moments import Moments, clipped_moments, echo_moments, relu_moments
 from nashcast.maths.game import Equilibrium, respond, solve_game
@@ -10,17 +13,22 @@ from nashcast.maths.ridge import LongMemory, empty_memory, long_memory_decoder, 
 __version__ = "0.1.0.dev1"
 
 __all__ = [
+    "Agent",
     "Certificate",
     "Equilibrium",
+    "Federation",
+    "Game",
     "InvalidInput",
     "LongMemory",
     "Moments",
     "NashcastError",
+    "Replay",
     "SingularGame",
     "certify",
     "clipped_moments",
     "echo_moments",
     "empty_memory",
+    "encoders",
     "long_memory_decoder",
     "mixture_weights",
     "relu_moments",

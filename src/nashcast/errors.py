@@ -1,8 +1,9 @@
 """The exceptions nashcast raises.
 
 NashcastError
-├── InvalidInput      an argument has the wrong type, shape, range or a non-finite entry (also a ValueError)
-└── SingularGame      the look-back game has no unique equilibrium at some step (also an ArithmeticError)
+├── InvalidInput               an argument has the wrong type, shape, range or a non-finite entry (a ValueError)
+├── SingularGame               the look-back game has no unique equilibrium at some step (an ArithmeticError)
+└── checks.ContractViolation   somebody's encoder or agent breaks a contract
 """
 
 

@@ -1,4 +1,4 @@
-"""`nashcast bench game`: time per game, beside the dense theorem and one pass over the data."""
+"""`nashcast bench`: time per game, beside the dense theorem and one pass over the data; and time per step of a run."""
 
 from __future__ import annotations
 
@@ -34,6 +34,15 @@ def add_to(commands) -> None:
     game.add_argument("--largest", type=_agents, default=1_000_000, metavar="N", help="agents to grow to (10⁶)")
     game.add_argument("--seconds", type=_seconds, default=0.2, metavar="S", help="time to spend on each figure (0.2)")
     game.set_defaults(run=run)
+    replay = kinds.add_parser(
+        "replay",
+        help="time per step of whole runs, replayed and online, and of a sweep",
+        description="Time per step of whole runs at the paper's sizes: replayed in compiled code, online, and a sweep "
+        "of many settings on all cores.",
+    )
+    replay.add_argument("--json", action="store_true", help="print one JSON object with the rows")
+    replay.add_argument("--sweep", type=int, default=1000, metavar="N", help="settings in the sweep, 0 for none (1000)")
+    replay.set_defaults(run=run_replay)
 
 
 def _agents(text: str) -> int:
@@ -48,6 +57,19 @@ def _seconds(text: str) -> float:
     if not 0 < value <= 60:
         raise argparse.ArgumentTypeError(f"got {value:g}; pass a number of seconds between 0 and 60")
     return value
+
+
+def run_replay(chosen: argparse.Namespace) -> None:
+    from nashcast.experiments import replay_speed
+
+    rows = []
+    for row in replay_speed.measure(sweep=max(chosen.sweep, 0)):
+        rows.append(row)
+        if not chosen.json:
+            per_step = duration(row["us_per_step"] * 1e-6)
+            print(f"{row['case']:72}{duration(row['seconds']):>10}{per_step:>12} a step", flush=True)
+    if chosen.json:
+        print(json.dumps({"rows": rows}))
 
 
 def run(chosen: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from nashcast.maths.relu_moments import cut_covariance, relu_mean, standardise
+from nashcast.maths.relu_moments import cut_covariance, tails
 
 
 @njit(cache=True)
@@ -18,10 +18,14 @@ def hard_sigmoid(v):
 @njit(cache=True)
 def clipped_mean(a, noise):
     x, s = a / 6.0 + 0.5, noise / 6.0
+    if noise == 0.0:
+        return min(max(x, 0.0), 1.0)
     # From above, 1 - E(1 - x)₊ …: the branch whose two terms do not cancel.
     if x > 0.5:
-        return 1.0 - relu_mean(1.0 - x, s) + relu_mean(-x, s)
-    return relu_mean(x, s) - relu_mean(x - 1.0, s)
+        high, low = tails(1.0 - x, s), tails(-x, s)
+        return 1.0 - ((1.0 - x) * high.below + s * high.density) + (s * low.density - x * low.below)
+    low, high = tails(x, s), tails(x - 1.0, s)
+    return (x * low.below + s * low.density) - ((x - 1.0) * high.below + s * high.density)
 
 
 @njit(cache=True)
@@ -30,7 +34,10 @@ def clipped_covariance(a, noise_a, b, noise_b):
         return 0.0
     s, t = noise_a / 6.0, noise_b / 6.0
     x, y = a / 6.0 + 0.5, b / 6.0 + 0.5
-    x_low, x_high = standardise(x, s), standardise(x - 1.0, s)
-    y_low, y_high = standardise(y, t), standardise(y - 1.0, t)
+    x_low, x_high = tails(x, s), tails(x - 1.0, s)
+    if a == b and noise_a == noise_b:
+        both = cut_covariance(x_low, x_low) - 2.0 * cut_covariance(x_low, x_high)
+        return s * s * (both + cut_covariance(x_high, x_high))
+    y_low, y_high = tails(y, t), tails(y - 1.0, t)
     both = cut_covariance(x_low, y_low) - cut_covariance(x_low, y_high)
     return s * t * (both - cut_covariance(x_high, y_low) + cut_covariance(x_high, y_high))

@@ -90,6 +90,19 @@ def _noise(noise, p) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
+def drive(A, b, inputs, out):
+    """out[t] = A x_t + b, the input's part of what enters the activation: (steps, y_dim, features)."""
+    steps, p, d = out.shape
+    for t in range(steps):
+        for k in range(p):
+            total = 0.0
+            for j in range(len(inputs[t])):
+                total += A[k, j] * inputs[t, j]
+            for f in range(d):
+                out[t, k, f] = total + b[k, f]
+
+
+@njit(cache=True, nogil=True)
 def fill_exact_moments(activation, preactivation, noise, mean, covariance):
     """The compiled form, over a first axis of any length; ReLU and hard sigmoid only."""
     steps, p, d = preactivation.shape
@@ -113,12 +126,14 @@ def echo_moments(
     rng: np.random.Generator,
     samples: int = 100,
     activation: str = "hard_sigmoid",
+    leak: float = 1.0,
 ) -> Moments:
     r"""Moments over a window of an echo state, $Z_t = h(A x_t + B Z_{t-1} + b + \sigma W_t)$, given its first state.
 
     drive: $A x_t + b$, shape (steps, y_dim, features); its first entry is not used, since $Z_0$ is known.
     recurrent: $B$, shape (y_dim, y_dim).   start: $Z_0$, shape (y_dim, features).   noise: $\sigma_k \ge 0$.
     rng: a named generator (`seeds.generator`).   samples: paths drawn.   activation: hard_sigmoid, relu or tanh.
+    leak: $0 < l \le 1$, with $Z_t = (1 - l) Z_{t-1} + l\,h(…)$ where it is below 1.
 
     One set of paths serves every expectation. The last step of each path has closed-form moments for the hard sigmoid
     and ReLU, so only what leads up to it is sampled: the step after the start is exact. For tanh all is sampled.
@@ -136,15 +151,26 @@ def echo_moments(
         raise InvalidInput("rng", check.describe(rng), "Pass a generator, for example seeds.generator(2024, 'echo').")
     normals = rng.standard_normal((draws, T, d))
     result = Moments(np.empty((T, p, d)), np.empty((T, p, p, d, d)))
-    fill_echo_moments(ACTIVATIONS[activation], h, B, Z0, sigma, normals, np.empty((2, draws, p)), *result)
+    memory = check.number("leak", leak, above=0.0, most=1.0)
+    fill_echo_moments(ACTIVATIONS[activation], memory, h, B, Z0, sigma, normals, np.empty((2, draws, p)), *result)
     return result
 
 
+@njit(cache=True)
+def drawn_steps(activation, steps):
+    """The steps of a window whose noise is drawn, as first and last + 1."""
+    return 1, steps if activation == TANH else steps - 1
+
+
 @njit(cache=True, nogil=True)
-def fill_echo_moments(activation, drive, recurrent, start, noise, normals, scratch, mean, covariance):
-    """The compiled form. normals: (samples, steps, features).   scratch: (2, samples, y_dim)."""
+def fill_echo_moments(activation, leak, drive, recurrent, start, noise, normals, scratch, mean, covariance):
+    """The compiled form. normals: (samples, steps, features).   scratch: (2, samples, y_dim).
+
+    Only `drawn_steps` of the normals are used: the first step is known, and the last of a closed form is not drawn.
+    """
     steps, p, d = drive.shape
     samples = len(normals)
+    exact = activation != TANH
     paths, expected = scratch[0], scratch[1]
     covariance[:] = 0.0
     for f in range(d):
@@ -153,34 +179,38 @@ def fill_echo_moments(activation, drive, recurrent, start, noise, normals, scrat
             for s in range(samples):
                 paths[s, k] = start[k, f]
         for t in range(1, steps):
+            # All paths leave the same start: where their next step has a closed form, one of them says it all.
+            used = 1 if exact and t == 1 else samples
             for s in range(samples):
                 for k in range(p):
                     total = drive[t, k, f]
                     for j in range(p):
                         total += recurrent[k, j] * paths[s, j]
                     expected[s, k] = total
-                for k in range(p):
-                    paths[s, k] = activate(activation, expected[s, k] + noise[k] * normals[s, t, f])
-                if activation == TANH:
-                    for k in range(p):
-                        expected[s, k] = paths[s, k]
-                else:
-                    # What is left of a path's variance once all but its last step is known, then its mean.
+                if exact and s < used:
+                    # What is left of a path's variance once all but its last step is known.
                     for k in range(p):
                         for j in range(k + 1):
                             own = _covariance(activation, expected[s, k], noise[k], expected[s, j], noise[j])
-                            covariance[t, k, j, f, f] += own / samples
-                    for k in range(p):
-                        expected[s, k] = _mean(activation, expected[s, k], noise[k])
+                            covariance[t, k, j, f, f] += leak * leak * own / used
+                for k in range(p):
+                    entering, kept = expected[s, k], (1.0 - leak) * paths[s, k]
+                    if not exact or t < steps - 1:
+                        drawn = activate(activation, entering + noise[k] * normals[s, t, f])
+                        paths[s, k] = kept + leak * drawn
+                    if not exact:
+                        expected[s, k] = paths[s, k]
+                    elif s < used:
+                        expected[s, k] = kept + leak * _mean(activation, entering, noise[k])
             for k in range(p):
                 total = 0.0
-                for s in range(samples):
+                for s in range(used):
                     total += expected[s, k]
-                mean[t, k, f] = total / samples
+                mean[t, k, f] = total / used
             for k in range(p):
                 for j in range(k + 1):
                     total = 0.0
-                    for s in range(samples):
+                    for s in range(used):
                         total += (expected[s, k] - mean[t, k, f]) * (expected[s, j] - mean[t, j, f])
-                    covariance[t, k, j, f, f] += total / (samples - 1)
+                    covariance[t, k, j, f, f] += total / max(used - 1, 1)
                     covariance[t, j, k, f, f] = covariance[t, k, j, f, f]

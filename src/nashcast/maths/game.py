@@ -96,12 +96,24 @@ def solve_game(
     targets = check.shaped("targets", targets, (T, p), "(lookback, y_dim)")
     gamma = check.per_agent("ridge", ridge, N)
     alpha = check.per_agent("decay", decay, N)
+    solved = solve_flat(plan, drawn, expected, spread, centre, weights, targets, _start(start, N, p), gamma, alpha)
+    flat = np.asarray(solved.decoders)
+    if isinstance(features, np.ndarray):
+        return solved._replace(decoders=flat.reshape(T, N, -1))
+    return solved._replace(decoders=np.split(flat, plan.agents[1:-1, DECODER], axis=1))
+
+
+def solve_flat(
+    plan: Plan, drawn, expected, spread, centre, weights, targets, start, gamma, alpha
+) -> Equilibrium:  # fmt: skip
+    """`solve_game` for arrays already in flat rows of the right shapes; decoders come back in flat rows too."""
+    N, p, T = plan.shape[:3]
     problem = Problem(plan, drawn, expected, spread, centre, weights, targets, gamma, alpha)
     forecasts = np.empty((T + 1, N, p))
-    forecasts[0] = beginning = _start(start, N, p)
+    forecasts[0] = start
     decoders = np.empty((T, plan.agents[N, DECODER]))
     common, work = np.empty(plan.common), np.empty(plan.work)
-    to_check = (drawn, _NOTHING if drawn is expected else expected, *problem[3:], forecasts[0])
+    to_check = (drawn, NOTHING if drawn is expected else expected, *problem[3:], forecasts[0])
     to_solve = (
         plan.header, plan.agents, plan.chunks, expected, drawn, spread, weights, targets, alpha, gamma,
         centre, common, work, decoders, forecasts, drawn is expected,
@@ -114,14 +126,10 @@ def solve_game(
             usable = _usable_on_many_cores(*to_check, PARTS)
             singular = play_on_many_cores(*to_solve) if usable else -1
     if not usable:
-        _complain(problem, beginning)
+        _complain(problem, start)
     conditions = common[plan.conditions : plan.conditions + T][::-1]
     if singular >= 0:
         raise SingularGame(singular, float(conditions[singular]))
-    if isinstance(features, np.ndarray):
-        decoders = decoders.reshape(T, N, -1)
-    else:
-        decoders = np.split(decoders, plan.agents[1:-1, DECODER], axis=1)
     return Equilibrium(decoders, forecasts, conditions, FeedbackRule(plan, weights, common, work), problem)
 
 
@@ -180,7 +188,7 @@ def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.nd
     return decoders.reshape(N, -1)
 
 
-_NOTHING = np.empty((1, 0))
+NOTHING = np.empty((1, 0))
 
 
 def _pack_alike(features, means, covariance, prior):
@@ -192,7 +200,7 @@ def _pack_alike(features, means, covariance, prior):
         return check.shaped(name, value, shape, meaning).reshape(T, -1)
 
     drawn = expected = Z.reshape(T, -1)
-    spread = centre = _NOTHING
+    spread = centre = NOTHING
     if means is not None:
         expected = flat("means", means, Z.shape, "(lookback, agents, y_dim, features)")
     if covariance is not None:
@@ -222,11 +230,11 @@ def _pack_each(features, means, covariance, prior):
             for i, value in enumerate(values)
             if not (value is None and name == "covariance")
         ]
-        return np.concatenate(blocks, axis=1) if blocks else _NOTHING
+        return np.concatenate(blocks, axis=1) if blocks else NOTHING
 
     drawn = expected = flat("features", features, lambda d: (T, p, d), "(lookback, y_dim, features)")
     noisy = (False,) * N
-    spread = centre = _NOTHING
+    spread = centre = NOTHING
     if means is not None:
         expected = flat("means", means, lambda d: (T, p, d), "(lookback, y_dim, features)")
     if covariance is not None:

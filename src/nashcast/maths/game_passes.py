@@ -97,7 +97,7 @@ def _collect_noise(memory, shape, at, rows, scratch, back):
 
 
 @njit(cache=True)
-def _backward_part(memory, back, part):
+def backward_part(memory, back, part):
     """One step back for a run of chunks: carry their value functions over the step after it, then add to the sums."""
     shape = read_shape(memory.header)
     p, T, has_prior = shape.y_dim, shape.lookback, shape.has_prior
@@ -175,7 +175,7 @@ def _backward_part(memory, back, part):
 
 
 @njit(cache=True)
-def _forward_part(memory, first, last, part):
+def forward_part(memory, first, last, part):
     """Steps first … last-1 of the play for a run of chunks; leaves their weighted forecasts for the step after."""
     shape = read_shape(memory.header)
     p, T, has_prior = shape.y_dim, shape.lookback, shape.has_prior
@@ -244,6 +244,19 @@ def _foresee(memory):
         point_from_last(memory.common, at, back, shape.lookback, shape.y_dim)
 
 
+@njit(cache=True)
+def memory_of(
+    header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
+    decoders, states,
+):  # fmt: skip
+    return Memory(
+        address(header), address(agents), address(chunks), address(means), address(features), features.shape[1],
+        address(covariance), covariance.shape[1], address(prior), decoders.shape[1], address(weights),
+        address(targets), address(decay), address(ridge), address(common), first_row(work), address(decoders),
+        address(states),
+    )  # fmt: skip
+
+
 def _play(
     header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior,
     common, work, decoders, states, as_expected,
@@ -254,6 +267,7 @@ def _play(
     weights: w, (lookback, agents).   targets: y, (lookback, y_dim).   decay: α.   ridge: γ.
     common, work, decoders, states: filled.   as_expected: Z is m, so the forward play needs no further sums.
     """
+    # Written out, not `memory_of`: loops over threads know a tuple's parts only where it is made.
     memory = Memory(
         address(header), address(agents), address(chunks), address(means), address(features), features.shape[1],
         address(covariance), covariance.shape[1], address(prior), decoders.shape[1], address(weights),
@@ -263,20 +277,20 @@ def _play(
     T, parts = targets.shape[0], header[9]
     for back in range(T):
         for part in prange(parts):
-            _backward_part(memory, back, part)
+            backward_part(memory, back, part)
         if not _sum_backward(memory, back) < LARGEST_CONDITION:
             return T - 1 - back
     _sum_forward(memory, 0)
     if as_expected:
         _foresee(memory)
         for part in prange(parts):
-            _forward_part(memory, 0, T, part)
+            forward_part(memory, 0, T, part)
         return -1
     for t in range(T):
         if t > 0:
             _sum_forward(memory, t)
         for part in prange(parts):
-            _forward_part(memory, t, t + 1, part)
+            forward_part(memory, t, t + 1, part)
     return -1
 
 

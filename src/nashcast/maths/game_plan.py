@@ -236,16 +236,22 @@ _small_plan_for_each = lru_cache(maxsize=32)(_plan_for_each)
 _large_plan_for_each = lru_cache(maxsize=1)(_plan_for_each)
 
 
-def _plan(d, y_dim, lookback, brings_noise, has_prior) -> Plan:
+@lru_cache(maxsize=32)
+def plan_for_spread(size: int, y_dim: int, lookback: int, noisy: bool, varies: bool) -> Plan:
+    """The plan of one agent's own part: it meets the others' noise, if any, only as a summed tensor."""
+    return _plan(np.array([size]), y_dim, lookback, np.array([int(varies)]), False, noisy, tensor_only=True)
+
+
+def _plan(d, y_dim, lookback, brings_noise, has_prior, noisy=False, tensor_only=False) -> Plan:
     p, T = y_dim, lookback
-    agents, any_noise = len(d), int(brings_noise.any())
+    agents, any_noise = len(d), int(noisy or brings_noise.any())
     widest = np.maximum.reduceat(d, np.arange(0, agents, LANES))
     top = int(widest.max())
 
     # Noise enters every agent's k×k value matrix: through one tensor for k⁴ an agent, agent by agent for N·k².
     # The first step of the window does not need it, hence T - 1.
     last_k = (T - 1) * p * any_noise
-    tensor_k = min(last_k, isqrt(agents - 1) // p * p)
+    tensor_k = last_k if tensor_only else min(last_k, isqrt(agents - 1) // p * p)
     pairwise = int(last_k > tensor_k)
 
     memory = chunk_rows(0, T, p, pairwise).rule + rule_rows(0, -1, T, p, 0, 0).gain

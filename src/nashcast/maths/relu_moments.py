@@ -8,6 +8,7 @@ it loses all digits once u is large, so each sign has its own form: with g(u) = 
 from __future__ import annotations
 
 from math import erfc, exp, pi, sqrt
+from typing import NamedTuple
 
 from numba import njit
 
@@ -15,61 +16,61 @@ from numba import njit
 CERTAIN = 40.0
 
 
-@njit(cache=True)
-def normal_density(u):
-    return exp(-0.5 * u * u) / sqrt(2.0 * pi)
+class Tails(NamedTuple):
+    """A standardised point u with Φ(u), Φ(-u) and φ(u), each to full relative accuracy where it is small."""
+
+    u: float
+    below: float
+    above: float
+    density: float
 
 
 @njit(cache=True)
-def normal_below(u):
-    """Φ(u), to full relative accuracy in the left tail."""
-    return 0.5 * erfc(-u / sqrt(2.0))
+def tails(a, noise):
+    """The point a / noise, held where the normal distribution has become certain; noise > 0."""
+    u = a / noise if abs(a) < CERTAIN * noise else (CERTAIN if a > 0.0 else -CERTAIN)
+    small = 0.5 * erfc(abs(u) / sqrt(2.0))
+    density = exp(-0.5 * u * u) / sqrt(2.0 * pi)
+    return Tails(u, 1.0 - small, small, density) if u > 0.0 else Tails(u, small, 1.0 - small, density)
 
 
 @njit(cache=True)
-def cut_mean(u):
+def cut_mean(p):
     """E (u + W)₊."""
-    return u * normal_below(u) + normal_density(u)
+    return p.u * p.below + p.density
 
 
 @njit(cache=True)
-def _cut_product(u, v):
-    """E (u + W)₊ (v + W)₊."""
-    low = min(u, v)
-    return (u * v + 1.0) * normal_below(low) + (u + v - low) * normal_density(low)
+def removed_mean(p):
+    """E (-u - W)₊: what the cut takes away."""
+    return p.density - p.u * p.above
 
 
 @njit(cache=True)
-def cut_covariance(u, v):
+def cut_covariance(p, q):
     """Cov((u + W)₊, (v + W)₊)."""
-    if u < v:
-        u, v = v, u
+    if p.u < q.u:
+        p, q = q, p
+    u, v = p.u, q.u
     if u <= 0.0:
-        return _cut_product(u, v) - cut_mean(u) * cut_mean(v)
+        product = (u * v + 1.0) * q.below + u * q.density
+        return product - cut_mean(p) * cut_mean(q)
     if v <= 0.0:
-        return normal_below(v) - cut_mean(v) * cut_mean(-u)
-    removed = _cut_product(-u, -v) - cut_mean(-u) * cut_mean(-v)
-    return 1.0 - normal_below(-u) - normal_below(-v) + removed
-
-
-@njit(cache=True)
-def standardise(a, noise):
-    """A / noise, held where the normal distribution has become certain; noise > 0."""
-    if abs(a) >= CERTAIN * noise:
-        return CERTAIN if a > 0.0 else -CERTAIN
-    return a / noise
+        return q.below - cut_mean(q) * removed_mean(p)
+    product = (u * v + 1.0) * p.above - v * p.density
+    return 1.0 - p.above - q.above + product - removed_mean(p) * removed_mean(q)
 
 
 @njit(cache=True)
 def relu_mean(a, noise):
     if noise == 0.0:
         return max(a, 0.0)
-    u = standardise(a, noise)
-    return a * normal_below(u) + noise * normal_density(u)
+    point = tails(a, noise)
+    return a * point.below + noise * point.density
 
 
 @njit(cache=True)
 def relu_covariance(a, noise_a, b, noise_b):
     if noise_a == 0.0 or noise_b == 0.0:
         return 0.0
-    return noise_a * noise_b * cut_covariance(standardise(a, noise_a), standardise(b, noise_b))
+    return noise_a * noise_b * cut_covariance(tails(a, noise_a), tails(b, noise_b))

@@ -32,17 +32,24 @@ def window_decoder(features: np.ndarray, residuals: np.ndarray, *, ridge: float,
 @njit(cache=True, nogil=True)
 def fill_window_decoder(features, residuals, y_dim, ridge, forgetting, gram, decoder):
     """The compiled form: rows of (steps · y_dim) features and residuals, oldest first; fills `gram` and `decoder`."""
-    rows, d = features.shape
+    rows = len(features)
     gram[:] = 0.0
     decoder[:] = 0.0
     for r in range(rows):
         if r > 0 and r % y_dim == 0:
             fade(gram, decoder, forgetting)
         remember_row(gram, decoder, features[r], residuals[r])
+    solve_ridge(gram, decoder, ridge)
+
+
+@njit(cache=True)
+def solve_ridge(gram, cross, ridge):
+    """Overwrite `cross` by (gram + ridge·I)⁻¹ cross; `gram` is used up."""
+    d = len(cross)
     for f in range(d):
         gram[f, f] += ridge
     positive.factor(gram, d)
-    positive.solve(gram, decoder, d)
+    positive.solve(gram, cross, d)
 
 
 @njit(cache=True)
@@ -114,10 +121,8 @@ def long_memory_decoder(memory: LongMemory, *, ridge: float) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def fill_long_memory_decoder(gram, cross, ridge, scratch, decoder):
-    d = len(cross)
-    for f in range(d):
+    for f in range(len(cross)):
         decoder[f] = cross[f]
         for g in range(f + 1):
-            scratch[f, g] = gram[f, g] + (ridge if f == g else 0.0)
-    positive.factor(scratch, d)
-    positive.solve(scratch, decoder, d)
+            scratch[f, g] = gram[f, g]
+    solve_ridge(scratch, decoder, ridge)

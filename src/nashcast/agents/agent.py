@@ -1,0 +1,300 @@
+"""An agent in this process: its encoder, its own decoder (Proposition 1) and its memory of the last steps."""
+
+from __future__ import annotations
+
+from math import exp
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from nashcast.agents.plain_state import from_arrays, to_arrays
+from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
+from nashcast.encoders.base import BuiltEncoder, EchoParameters, Encoder, Noise, State
+from nashcast.errors import InvalidInput
+from nashcast.maths import check
+from nashcast.maths.feature_moments import Moments
+from nashcast.maths.game_spread import AgentPart
+from nashcast.maths.ridge import fade, fill_long_memory_decoder, remember_in_place, remember_row, solve_ridge
+
+
+class _Pending(NamedTuple):
+    """A step that is forecast but not yet learnt."""
+
+    x: np.ndarray
+    raw: np.ndarray  # what the encoder gave
+    features: np.ndarray  # Z_t: the same, or relative to Ŷ_t
+    encoder_state: State
+    present: np.ndarray  # Ŷ_t
+    forecast: np.ndarray  # Ŷ_{t+1}
+
+
+class ReplayPart(NamedTuple):
+    """An agent's part in a compiled replay."""
+
+    features: np.ndarray  # (steps, y_dim, features)
+    moments: Moments | None
+    echo: EchoParameters | None
+    relative: bool
+    ridge: float
+    decay: float
+    window: int
+    forgetting: float  # 0: learn from the window
+
+
+class Agent:
+    r"""encoder: what turns inputs into features.   name: shown in tables.
+
+    ridge: $\gamma > 0$ and decay: $\alpha \ge 0$ of its decoder and of its part in the game.
+    window: steps its own decoder looks back (the paper's Client T).
+    forgetting: if given, its decoder learns from all history instead, each step weighing this much of the next
+        ($0 < \lambda \le 1$).
+
+    An encoder that raises, or gives anything but finite numbers of the shape it declared, sits that step out.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        ridge: float = 1.0,
+        decay: float = 0.0,
+        window: int = 5,
+        forgetting: float | None = None,
+        name: str | None = None,
+    ):
+        if not hasattr(encoder, "build"):
+            remedy = "Pass an encoder, for example nashcast.encoders.RandomFeatures(features=6, seed=1)."
+            raise InvalidInput("encoder", check.describe(encoder), remedy)
+        self._encoder = encoder
+        self._ridge = check.number("ridge", ridge, above=0.0)
+        self._decay = check.number("decay", decay, least=0.0)
+        self._window = check.whole("window", window, least=1)
+        self._forgetting = None
+        if forgetting is not None:
+            self._forgetting = check.number("forgetting", forgetting, above=0.0, most=1.0)
+        self._name = type(encoder).__name__ if name is None else str(name)
+
+    @property
+    def name(self) -> str:
+        """What the agent is called in tables."""
+        return self._name
+
+    def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
+        self._built: BuiltEncoder = self._encoder.build(x_dim, len(target))
+        p, d, steps = len(target), check.whole("features", self._built.features, least=0), max(self._window, lookback)
+        self._key, self._lookback, self._step = key, lookback, 0
+        self._encoder_state = self._built.start()
+        self._present = target.copy()
+        self._inputs = np.zeros((steps, x_dim))
+        self._features = np.zeros((steps, p, d))
+        self._presents = np.zeros((steps, p))
+        self._targets = np.full((steps, p), np.nan)
+        self._took_part = np.zeros(steps, dtype=bool)
+        self._last_absence = -1 - steps
+        self._gram, self._cross = np.zeros((d, d)), np.zeros(d)  # all history, if it is to be remembered
+        self._scratch, self._decoder = np.zeros((d, d)), np.zeros(d)
+        self._pending: _Pending | None = None
+        self._part: AgentPart | None = None
+        return Hello(self._name, d)
+
+    def forecast(self, x: np.ndarray) -> Answer:
+        self._pending = None
+        if not self._built.accepts_missing and not check.all_finite(x):
+            return Answer(None, "its encoder does not accept missing inputs")
+        try:
+            raw, state = self._built.encode(x, self._encoder_state, Noise(self._key, self._step))
+            raw = check.array("features", raw, self._features.shape[1:], "(y_dim, features)")
+        except Exception as error:
+            # Whatever a black box raises must not stop the others: it sits out, and the reason is told.
+            return Answer(None, f"{type(error).__name__}: {error}")
+        self._fit()
+        return self._answer(x, raw, state, self._present, self._decoder)
+
+    def sit_out(self) -> None:
+        self._pending = None
+
+    def view(self) -> GameView:
+        features = self._last(self._features)
+        mean, covariance = self._moments(features)
+        return GameView(features, mean, covariance, self._ridge, self._decay)
+
+    def adopt(self, sync: Sync) -> Answer:
+        pending = self._expect_pending()
+        if sync.past is not None:
+            self._presents[len(self._presents) - self._lookback :] = sync.past
+        decoder = self._decoder if sync.decoder is None else sync.decoder
+        return self._answer(pending.x, pending.raw, pending.encoder_state, sync.forecast, decoder)
+
+    def varies(self) -> bool:
+        self._window_moments = self._moments(self._last(self._features))
+        return self._window_moments[1] is not None
+
+    def join_game(self, invitation: Invitation) -> None:
+        features = self._last(self._features)
+        targets, weights, start, noisy = invitation
+        settings = (weights, targets, start, self._ridge, self._decay, noisy)
+        self._part = AgentPart(features, *self._window_moments, *settings)
+
+    def backward(self, back: int) -> BackwardTerms:
+        return BackwardTerms(*self._own_part().backward(back))
+
+    def receive(self, back: int, sums: BackwardSums) -> None:
+        self._own_part().receive(back, *sums)
+
+    def weighted_forecasts(self, t: int) -> np.ndarray:
+        return self._own_part().weighted_forecasts(t)
+
+    def forward(self, t: int, point: np.ndarray) -> None:
+        self._own_part().forward(t, point)
+
+    def finish_game(self) -> Answer:
+        part, self._part = self._own_part(), None
+        return self.adopt(Sync(part.forecasts[-1, 0], part.decoders[-1]))
+
+    def learn(self, target: np.ndarray | None) -> None:
+        p, d = self._features.shape[1:]
+        known = np.full(p, np.nan) if target is None else target
+        if self._pending is None:
+            self._last_absence = self._step
+            # It sat out: a step without features, from which nothing is learnt; its forecast stays where it was.
+            newest = (np.zeros(self._inputs.shape[1]), np.zeros((p, d)), self._present, np.full(p, np.nan), False)
+        else:
+            pending = self._pending
+            newest = (pending.x, pending.features, pending.present, known, True)
+            self._encoder_state, self._present = pending.encoder_state, pending.forecast
+        if self._forgetting is not None:
+            teaches = self._pending is not None and target is not None
+            Z, residual = (newest[1], target - newest[2]) if teaches else (np.zeros((p, d)), np.zeros(p))
+            remember_in_place(self._gram, self._cross, Z, residual, self._forgetting)
+        memories = (self._inputs, self._features, self._presents, self._targets, self._took_part)
+        _push(*memories, *newest)
+        self._step += 1
+        self._pending = None
+
+    def learn_late(self, steps_ago: int, target: np.ndarray) -> None:
+        if steps_ago > min(self._step, len(self._targets)):
+            return  # older than anything it remembers
+        self._targets[-steps_ago] = target
+        if self._forgetting is not None:
+            root = np.sqrt(self._forgetting ** (steps_ago - 1))
+            Z, residual = root * self._features[-steps_ago], root * (target - self._presents[-steps_ago])
+            remember_in_place(self._gram, self._cross, Z, residual, 1.0)
+
+    def save(self) -> dict[str, np.ndarray]:
+        saved = {name: getattr(self, f"_{name}").copy() for name in _SAVED_ARRAYS}
+        saved["step"], saved["key"] = np.array(self._step), np.array(self._key)
+        return {**saved, **to_arrays("encoder", self._encoder_state)}
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        for name in _SAVED_ARRAYS:
+            now = getattr(self, f"_{name}")
+            if saved[name].shape != now.shape:
+                raise InvalidInput(name, f"shape {saved[name].shape}", f"Restore an agent whose {name} is {now.shape}.")
+            setattr(self, f"_{name}", saved[name].copy())
+        self._step, self._key = int(saved["step"]), int(saved["key"])
+        self._last_absence = self._step  # to be on the safe side: what it took part in is looked up
+        self._encoder_state = from_arrays("encoder", saved)
+        self._pending = self._part = None
+
+    def part_in_replay(self, inputs: np.ndarray, y_dim: int, key: int) -> ReplayPart:
+        """Everything of this agent that a compiled replay of a whole series needs. It stays in this process."""
+        built = self._encoder.build(inputs.shape[1], y_dim)
+        features, _ = built.encode_series(inputs, built.start(), key, 0)
+        features = check.array("features", features, (len(inputs), y_dim, built.features), "(steps, y_dim, features)")
+        echo = built.echo(inputs)
+        moments = None
+        if echo is None:
+            first = built.moments(inputs[:1], features[:1], Noise(key, -1))
+            if first is not None and not built.moments_by_step:
+                raise InvalidInput(
+                    "encoder", f"{self._name!r}, whose moments depend on the window", "Replay it online."
+                )
+            moments = None if first is None else built.moments(inputs, features, Noise(key, -1))
+        forgetting = 0.0 if self._forgetting is None else self._forgetting
+        settings = (self._ridge, self._decay, self._window, forgetting)
+        return ReplayPart(features, moments, echo, built.relative, *settings)
+
+    def _answer(self, x, raw, encoder_state, present, decoder) -> Answer:
+        Z = raw - present[:, None] if self._built.relative else raw
+        forecast, finite = _move(present, Z, decoder)
+        if not finite:
+            return Answer(None, "its forecast is not finite")
+        self._pending = _Pending(x, raw, Z, encoder_state, present, forecast)
+        return Answer(forecast.copy())
+
+    def _fit(self) -> None:
+        steps = min(self._step, self._window)
+        if self._forgetting is not None:
+            fill_long_memory_decoder(self._gram, self._cross, self._ridge, self._scratch, self._decoder)
+        elif steps and self._built.features:
+            memories = (self._features, self._targets, self._presents)
+            _fit_window(*memories, steps, self._ridge, exp(-self._decay), self._scratch, self._decoder)
+
+    def _moments(self, features):
+        # Sampled moments have their own place in the agent's noise: at steps its encoder never reaches.
+        inputs = self._last(self._inputs)
+        moments = self._built.moments(inputs, features, Noise(self._key, -1 - self._step))
+        if moments is None:
+            return None, None
+        # Steps it sat out have no features, hence nothing to expect of them.
+        if self._step - self._last_absence > self._lookback:
+            return moments
+        here = self._last(self._took_part)
+        return moments.mean * here[:, None, None], moments.covariance * here[:, None, None, None, None]
+
+    def _last(self, memory: np.ndarray) -> np.ndarray:
+        """A copy of a memory's last `lookback` steps: what leaves an agent does not change with it."""
+        return memory[len(memory) - self._lookback :].copy()
+
+    def _expect_pending(self) -> _Pending:
+        if self._pending is None:
+            raise InvalidInput("forecast", "nothing", f"Ask agent {self._name!r} for its forecast first.")
+        return self._pending
+
+    def _own_part(self) -> AgentPart:
+        if self._part is None:
+            raise InvalidInput("game", "nothing", f"Invite agent {self._name!r} to a game first.")
+        return self._part
+
+
+_SAVED_ARRAYS = ("present", "inputs", "features", "presents", "targets", "took_part", "gram", "cross", "decoder")
+
+
+@njit(cache=True)
+def _push(inputs, features, presents, targets, took_part, x, Z, present, target, here):
+    """Forget the oldest step and remember the newest, as the last entry of each memory."""
+    last = len(inputs) - 1
+    for s in range(last):
+        inputs[s], features[s], presents[s] = inputs[s + 1], features[s + 1], presents[s + 1]
+        targets[s], took_part[s] = targets[s + 1], took_part[s + 1]
+    inputs[last], features[last], presents[last] = x, Z, present
+    targets[last], took_part[last] = target, here
+
+
+@njit(cache=True)
+def _move(present, Z, decoder):
+    """Ŷ + Zβ, and whether it is finite."""
+    forecast, finite = np.empty_like(present), True
+    for a in range(len(present)):
+        total = present[a]
+        for f in range(len(decoder)):
+            total += Z[a, f] * decoder[f]
+        forecast[a] = total
+        finite = finite and abs(total) < np.inf
+    return forecast, finite
+
+
+@njit(cache=True)
+def _fit_window(features, targets, presents, steps, ridge, fading, gram, decoder):
+    """Proposition 1 over the last steps; a step whose target is not known yet teaches nothing."""
+    last, p = features.shape[:2]
+    gram[:] = 0.0
+    decoder[:] = 0.0
+    for s in range(last - steps, last):
+        if s > last - steps:
+            fade(gram, decoder, fading)
+        for a in range(p):
+            if not np.isnan(targets[s, a]):
+                remember_row(gram, decoder, features[s, a], targets[s, a] - presents[s, a])
+    solve_ridge(gram, decoder, ridge)

@@ -1,0 +1,130 @@
+"""What may cross the black-box line between an agent and the server. Nothing else of an agent is read outside it.
+
+One round: `forecast`, then at times a game, then `learn`. A game is played in one of two places. Central: the server
+asks for a `view`, plays, and tells the agent what to `adopt`. Spread: the agent plays its own part; it sends only its
+terms of sums over agents (`backward`, `weighted_forecasts`) and adopts its own result (`finish_game`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+
+class Hello(NamedTuple):
+    """An agent introduces itself."""
+
+    name: str
+    features: int
+
+
+class Answer(NamedTuple):
+    """An agent's forecast of the next target, (y_dim,), or None with the reason why it sits this step out."""
+
+    forecast: np.ndarray | None
+    reason: str = ""
+
+
+class GameView(NamedTuple):
+    """What the server needs to play the whole game for an agent: its last features, and what was expected of them."""
+
+    features: np.ndarray  # (lookback, y_dim, features)
+    means: np.ndarray | None
+    covariance: np.ndarray | None
+    ridge: float
+    decay: float
+
+
+class Sync(NamedTuple):
+    """What the server asks an agent to adopt: its forecast of the present, and its decoder unless it keeps its own.
+
+    past: the game's forecasts over the window, (lookback, y_dim), where the past is to be rewritten by them.
+    """
+
+    forecast: np.ndarray
+    decoder: np.ndarray | None
+    past: np.ndarray | None = None
+
+
+class Invitation(NamedTuple):
+    """A spread game begins: the window's targets, the agent's own weights, and whether anybody's features vary."""
+
+    targets: np.ndarray  # (lookback, y_dim)
+    weights: np.ndarray  # (lookback,)
+    start: np.ndarray  # (y_dim,)
+    noisy: bool
+
+
+class BackwardTerms(NamedTuple):
+    """An agent's terms of the sums at one step back: of F, of f, and of the noise tensor (empty if nothing varies)."""
+
+    coupling: np.ndarray
+    offset: np.ndarray
+    tensor: np.ndarray
+
+
+class BackwardSums(NamedTuple):
+    """What comes back: the functionals carried one step further, their shift, and the summed noise tensor."""
+
+    carry: np.ndarray
+    shift: np.ndarray
+    tensor: np.ndarray
+
+
+class Participant(Protocol):
+    """The agent's side of the protocol."""
+
+    def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
+        """The stream starts: inputs have x_dim numbers, the first target is known; `key` names the agent's noise."""
+        ...
+
+    def forecast(self, x: np.ndarray) -> Answer:
+        """Fit the decoder to the past, encode x, forecast. Changes nothing that a second call would notice."""
+        ...
+
+    def sit_out(self) -> None:
+        """The server goes on without this agent's answer to the present step."""
+        ...
+
+    def view(self) -> GameView:
+        """The last `lookback` steps, for a game on the server."""
+        ...
+
+    def adopt(self, sync: Sync) -> Answer:
+        """Start again from the server's forecast of the present, and forecast anew."""
+        ...
+
+    def varies(self) -> bool:
+        """Whether the agent's features are random, so that its part in a game brings noise."""
+        ...
+
+    def join_game(self, invitation: Invitation) -> None: ...
+
+    def backward(self, back: int) -> BackwardTerms: ...
+
+    def receive(self, back: int, sums: BackwardSums) -> None: ...
+
+    def weighted_forecasts(self, t: int) -> np.ndarray:
+        """The agent's weighted forecasts before step t of the game, for the steps from the window's last back to t."""
+        ...
+
+    def forward(self, t: int, point: np.ndarray) -> None: ...
+
+    def finish_game(self) -> Answer:
+        """Adopt the end of the game just played."""
+        ...
+
+    def learn(self, target: np.ndarray | None) -> None:
+        """The target that was forecast is revealed, or stays unknown for now."""
+        ...
+
+    def learn_late(self, steps_ago: int, target: np.ndarray) -> None:
+        """The target of an earlier step is revealed; 1 is the last step that was learnt."""
+        ...
+
+    def save(self) -> dict[str, np.ndarray]:
+        """All that `restore` needs to continue bit for bit."""
+        ...
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None: ...

@@ -1,0 +1,77 @@
+"""Contract checks for encoders and agents, your own included.
+
+    from nashcast.checks import check_encoder
+    check_encoder(MyEncoder(), x_dim=4, y_dim=1)      # the names of the contracts kept, or ContractViolation
+
+Each contract is one small function that returns None, or what it saw that breaks the contract. They run in the order
+listed, from the plain to the subtle, and the first one broken is reported. A contract that asks nothing of an encoder
+(for example of the moments of one that has none) counts as kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nashcast import seeds
+from nashcast.agents.protocol import Participant
+from nashcast.checks.agent_contracts import AGENT_CONTRACTS, AgentCase
+from nashcast.checks.contract import STEPS, ContractViolation, run
+from nashcast.checks.encoder_contracts import ENCODING_CONTRACTS, EncoderCase, is_plain
+from nashcast.checks.moment_contracts import MOMENT_CONTRACTS, WINDOW
+from nashcast.encoders.base import Encoder
+from nashcast.errors import InvalidInput
+from nashcast.maths import check
+
+__all__ = ["ContractViolation", "agent_checks", "check_agent", "check_encoder", "encoder_checks", "is_plain"]
+
+_ENCODER_CONTRACTS = [*ENCODING_CONTRACTS, *MOMENT_CONTRACTS]
+
+
+def check_encoder(
+    encoder: Encoder, *, x_dim: int, y_dim: int, inputs: np.ndarray | None = None, seed: int = 0
+) -> list[str]:
+    """The names of the contracts the encoder keeps: all of them, or `ContractViolation` for the first it breaks.
+
+    encoder: a description, with `build`.   x_dim, y_dim: the dimensions to build it for.
+    inputs: (steps, x_dim), at least 8 steps, for an encoder that standard normal inputs do not suit.
+    seed: of the inputs and of the noise.
+    """
+    p = check.whole("y_dim", y_dim, least=1)
+    n = check.whole("x_dim", x_dim, least=1)
+    if inputs is None:
+        X = seeds.generator(seed, "checks", "inputs").standard_normal((STEPS, n))
+    else:
+        X = check.of_rank("inputs", inputs, ("steps", "x_dim")).copy()
+        check.finite("inputs", X)
+        if len(X) < 2 * WINDOW or X.shape[1] != n:
+            remedy = f"Pass an array (steps, x_dim), with at least {2 * WINDOW} steps and x_dim = {n}."
+            raise InvalidInput("inputs", f"shape {check.shape_text(X.shape)}", remedy)
+    return run(_ENCODER_CONTRACTS, EncoderCase(encoder, n, p, X, seeds.key(seed, "checks", "noise"), seed))
+
+
+def check_agent(make_agent: Callable[[], Participant], *, x_dim: int, y_dim: int, seed: int = 0) -> list[str]:
+    """The names of the contracts the agent keeps: all of them, or `ContractViolation` for the first it breaks.
+
+    make_agent: returns a fresh agent at every call.   x_dim, y_dim: numbers in an input and in a target.
+    seed: of the stream and of the agent's noise.
+    """
+    p = check.whole("y_dim", y_dim, least=1)
+    n = check.whole("x_dim", x_dim, least=1)
+    if not callable(make_agent):
+        remedy = "Pass a function that makes a fresh agent, for example lambda: Agent(encoder)."
+        raise InvalidInput("make_agent", check.describe(make_agent), remedy)
+    rng = seeds.generator(seed, "checks", "stream")
+    inputs, targets = rng.standard_normal((STEPS, n)), rng.standard_normal((STEPS + 1, p))
+    return run(AGENT_CONTRACTS, AgentCase(make_agent, inputs, targets, seeds.key(seed, "checks", "agent"), seed))
+
+
+def encoder_checks() -> list[tuple[str, str]]:
+    """Name and description of each contract of an encoder, in the order they are checked."""
+    return [(contract.name, contract.description) for contract in _ENCODER_CONTRACTS]
+
+
+def agent_checks() -> list[tuple[str, str]]:
+    """Name and description of each contract of an agent, in the order they are checked."""
+    return [(contract.name, contract.description) for contract in AGENT_CONTRACTS]

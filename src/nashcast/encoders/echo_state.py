@@ -1,0 +1,91 @@
+"""Echo state: Z_t = h(A x_t + B Z_{t-1} + b + σW_t), random features with memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nashcast import seeds
+from nashcast.encoders.base import BuiltEncoder, EchoParameters, Noise
+from nashcast.errors import InvalidInput
+from nashcast.maths import check
+from nashcast.maths.feature_moments import ACTIVATIONS, Moments, fill_echo_moments
+
+
+@dataclass(frozen=True)
+class EchoState:
+    r"""A, B (y_dim × y_dim) and b standard normal, drawn once from `seed`; hard sigmoid as in the paper.
+
+    features: how many.   seed: of A, B and b.   noise: $\sigma \ge 0$.   samples: paths for the moments.
+    activation: hard_sigmoid, tanh or relu.   Beyond the paper: spectral_radius, if given, B is scaled to it; leak,
+    $0 < l \le 1$: $Z_t = (1 - l) Z_{t-1} + l\,h(…)$.
+    """
+
+    features: int
+    seed: int
+    noise: float = 0.1
+    activation: str = "hard_sigmoid"
+    spectral_radius: float | None = None
+    leak: float = 1.0
+    samples: int = 100
+
+    def __post_init__(self):
+        check.whole("features", self.features, least=1)
+        check.whole("samples", self.samples, least=2)
+        check.number("noise", self.noise, least=0.0)
+        seeds.key(self.seed)
+        if self.activation not in ACTIVATIONS:
+            raise InvalidInput("activation", repr(self.activation), f"Pass one of {', '.join(sorted(ACTIVATIONS))}.")
+        check.number("leak", self.leak, above=0.0, most=1.0)
+        if self.spectral_radius is not None:
+            check.number("spectral_radius", self.spectral_radius, above=0.0)
+
+    def build(self, x_dim: int, y_dim: int) -> _Built:
+        rng = seeds.generator(self.seed, "echo state")
+        A = rng.standard_normal((y_dim, x_dim))
+        B = rng.standard_normal((y_dim, y_dim))
+        b = rng.standard_normal((y_dim, self.features))
+        if self.spectral_radius is not None:
+            B *= self.spectral_radius / np.abs(np.linalg.eigvals(B)).max()
+        return _Built(self, A, B, b)
+
+
+_ACTIVATE = {
+    "hard_sigmoid": lambda v: np.clip(v / 6.0 + 0.5, 0.0, 1.0),
+    "relu": lambda v: np.maximum(v, 0.0),
+    "tanh": np.tanh,
+}
+
+
+class _Built(BuiltEncoder):
+    def __init__(self, description: EchoState, A: np.ndarray, B: np.ndarray, b: np.ndarray):
+        self._A, self._B, self._b = A, B, b
+        self._sigma = np.full(len(b), float(description.noise))
+        self._activate = _ACTIVATE[description.activation]
+        self._activation, self._samples = ACTIVATIONS[description.activation], description.samples
+        self._leak = float(description.leak)
+        self.features = b.shape[1]
+
+    def start(self) -> np.ndarray:
+        return np.zeros_like(self._b)
+
+    def encode(self, x: np.ndarray, state: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
+        W = noise.standard_normal(self.features)
+        h = self._activate((self._A @ x)[:, None] + self._B @ state + self._b + self._sigma[:, None] * W)
+        Z = h if self._leak == 1.0 else (1.0 - self._leak) * state + self._leak * h
+        return Z, Z
+
+    def echo(self, inputs: np.ndarray) -> EchoParameters:
+        drive = np.stack([self._A @ x for x in inputs])[:, :, None] + self._b
+        return EchoParameters(drive, self._B, self._sigma, self._samples, self._activation, self._leak)
+
+    def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments:
+        drive, recurrent, sigma, samples, activation, leak = self.echo(inputs)
+        T, p, d = drive.shape
+        normals = noise.standard_normal(samples * T * d).reshape(samples, T, d)
+        result = Moments(np.empty((T, p, d)), np.empty((T, p, p, d, d)))
+        fill_echo_moments(
+            activation, leak, drive, recurrent, features[0], sigma, normals, np.empty((2, samples, p)), *result
+        )  # fmt: skip
+        return result

@@ -1,0 +1,167 @@
+"""Pre-training of the transformer encoder, with PyTorch; what comes out runs without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+
+import numpy as np
+
+from nashcast import seeds
+from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
+from nashcast.errors import InvalidInput
+from nashcast.maths import check
+
+# The paper, "Pre-training Details for transformer Models", and the authors' code.
+DROPOUT = 0.1
+RATE_FALLS_EVERY, RATE_FALLS_BY = 50, 0.1
+SEQUENCE_LENGTH = 200
+
+
+def pretrain_transformer(
+    inputs,
+    targets,
+    *,
+    features: int,
+    seed: int,
+    scored_from: int | None = None,
+    see_everything: bool = False,
+    epochs: int = 400,
+    sequence_length: int | None = None,
+    sequences: int = 100,
+    batch: int = 10,
+    rate: float = 1e-3,
+    weight_decay: float = 2e-3,
+    context: int = 1,
+    progress: Callable[[int, float], object] | None = None,
+) -> Transformer:
+    r"""Train encoder and linear head by mean squared error with Adam, then drop the head.
+
+    The training data are `sequences` slices at random places, drawn once; every epoch takes them in a new order, and
+    the rate falls to a tenth every 50 epochs. Scale inputs and targets to the order of one first: nothing here does.
+
+    inputs: (steps, x_dim).   targets: (steps, y_dim); row t is what row t of the inputs is to forecast.
+    features: $d_z$.   seed: of the slices, their order, the initial weights and the dropout.
+    scored_from: the first row that will be scored. Rows from there on are not looked at, not even for validity. None
+    says that all rows given lie before the scored period: pass the initial segment only.
+    see_everything: train on all rows, the scored period included, as the authors did. This is look-ahead: errors on
+    those rows are then not forecast errors. The result says so in `look_ahead`; excludes `scored_from`.
+    sequence_length: steps in a slice; by default 200, or all there are if fewer. With `sequence_length=context` the
+    encoder is trained on exactly what it sees online; as published it is trained on long slices and sees one step.
+    batch: sequences in one gradient step.   context: of the resulting `Transformer`.
+    progress: called as progress(epoch, loss) after each epoch 1, 2, …, with its mean training loss.
+
+    Same seed, machine and number of threads, same weights. No global random state is read or changed.
+    """
+    for name, value in (("features", features), ("epochs", epochs), ("sequences", sequences), ("batch", batch)):
+        check.whole(name, value, least=1)
+    check.whole("context", context, least=1)
+    check.number("rate", rate, above=0.0)
+    check.number("weight_decay", weight_decay, least=0.0)
+    check.whole("seed", seed, least=0)
+    if progress is not None and not callable(progress):
+        raise InvalidInput("progress", check.describe(progress), "Pass something that can be called as (epoch, loss).")
+    X, Y = _before_scoring(inputs, targets, scored_from, see_everything)
+    length = _slice_length(sequence_length, context, len(X))
+
+    rng = seeds.generator(seed, "pre-training slices")
+    rows = rng.integers(len(X) - length + 1, size=sequences)[:, None] + np.arange(length)
+    order = (rng.permutation(sequences) for _ in range(epochs))
+
+    weights = _train(X[rows], Y[rows], features, seed, order, batch, rate, weight_decay, progress)
+    return Transformer(weights, y_dim=Y.shape[1], context=context, look_ahead=see_everything)
+
+
+def _before_scoring(inputs, targets, scored_from, see_everything) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that may be looked at, finite."""
+    X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
+    Y = check.of_rank("targets", targets, ("steps", "y_dim"))
+    if len(X) != len(Y):
+        raise InvalidInput("targets", f"{len(Y)} rows", f"Pass one for each of the {len(X)} rows of inputs.")
+    if not isinstance(see_everything, bool):
+        raise InvalidInput("see_everything", check.describe(see_everything), "Pass True or False.")
+    if scored_from is not None:
+        if see_everything:
+            remedy = "Pass see_everything=True to train on the scored period too, or scored_from not to; not both."
+            raise InvalidInput("scored_from", f"{scored_from} with see_everything=True", remedy)
+        check.whole("scored_from", scored_from, least=1)
+        if scored_from > len(X):
+            raise InvalidInput("scored_from", f"{scored_from}", f"Pass a row of the inputs, at most {len(X)}.")
+        X, Y = X[:scored_from], Y[:scored_from]
+    check.finite("inputs", X)
+    check.finite("targets", Y)
+    return X, Y
+
+
+def _slice_length(sequence_length, context: int, steps: int) -> int:
+    if sequence_length is None:
+        length = max(min(SEQUENCE_LENGTH, steps), context)
+    else:
+        length = check.whole("sequence_length", sequence_length, least=1)
+    if length < context:
+        remedy = f"Pass at least the context, {context}: it would have positions that were never trained."
+        raise InvalidInput("sequence_length", f"{length}", remedy)
+    if steps < length:
+        remedy = f"Pass at least {length} before the scored period, or a shorter sequence_length and context."
+        raise InvalidInput("inputs", f"{steps} rows to train on", remedy)
+    return length
+
+
+def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> dict[str, np.ndarray]:
+    """X, Y: (sequences, length, x_dim or y_dim). The trained arrays without the head's."""
+    torch = _torch()
+    length, y_dim = Y.shape[1:]
+    # Only this generator is used on the CPU; torch.manual_seed would reach those of other devices as well.
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.enable_grad():
+        torch.default_generator.manual_seed(seeds.key(seed, "pre-training weights"))
+        network = _network(torch, X.shape[2], y_dim, y_dim * features, length)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay)
+        schedule = torch.optim.lr_scheduler.StepLR(optimiser, RATE_FALLS_EVERY, RATE_FALLS_BY)
+        X, Y = torch.from_numpy(X), torch.from_numpy(Y)
+        for epoch, indices in enumerate(order, start=1):
+            total = 0.0
+            for chosen in torch.from_numpy(indices).split(batch):
+                loss = torch.nn.functional.mse_loss(network(X[chosen]), Y[chosen])
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                total += loss.item() * len(chosen)
+            schedule.step()
+            if not isfinite(total):
+                remedy = "Lower it, or scale inputs and targets to the order of one."
+                raise InvalidInput("rate", f"{rate:g}, with which the loss is not finite in epoch {epoch}", remedy)
+            if progress is not None:
+                progress(epoch, total / len(X))
+        arrays = {name: value.numpy().copy() for name, value in network.state_dict().items()}
+    return {name: value for name, value in arrays.items() if not name.startswith("head.")}
+
+
+def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
+    """Input projection, learned positions, causal encoder and linear head: (batch, length, x_dim) to (…, y_dim)."""
+    nn, real = torch.nn, torch.float64
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.input = nn.Linear(x_dim, width, dtype=real)
+            self.positions = nn.Parameter(torch.zeros(positions, width, dtype=real))
+            layer = nn.TransformerEncoderLayer(
+                width, heads_for(width), FEED_FORWARD, DROPOUT, batch_first=True, norm_first=False, dtype=real
+            )
+            self.encoder = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
+            self.head = nn.Linear(width, y_dim, dtype=real)
+            later = torch.ones(positions, positions, dtype=torch.bool).triu(1)
+            self.register_buffer("later", later, persistent=False)
+
+        def forward(self, x):
+            return self.head(self.encoder(self.input(x) + self.positions, mask=self.later, is_causal=True))
+
+    return Network()
+
+
+def _torch():
+    try:
+        import torch
+    except ModuleNotFoundError:
+        raise InvalidInput("encoder", "no package torch", "Install it: pip install 'nashcast[torch]'.") from None
+    return torch

@@ -1,0 +1,321 @@
+"""A federation in this process, with river's verbs: predict_one, then learn_one."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast import seeds
+from nashcast.agents.protocol import Hello, Participant
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.algorithm import Game, ServerState, Settings, Step, advance, algorithm_one, first_state
+from nashcast.federation.placements import Window
+from nashcast.federation.post import Message, Post
+from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.maths import check
+from nashcast.maths.certificate import Certificate, certify
+from nashcast.maths.game import Equilibrium
+
+Input = np.ndarray | Sequence[float] | Mapping[str, float] | float
+Target = np.ndarray | Sequence[float] | Mapping[str, float] | float
+
+
+class Record(NamedTuple):
+    """One step of the history."""
+
+    step: int
+    forecast: np.ndarray
+    weights: np.ndarray
+    target: np.ndarray | None
+
+
+class Replay(NamedTuple):
+    """A whole series forecast step by step. Row t belongs to the forecast of targets[t]."""
+
+    forecasts: np.ndarray  # (steps, y_dim)
+    weights: np.ndarray  # (steps, agents)
+    agents: np.ndarray  # each agent's own forecasts, (steps, agents, y_dim)
+    mse: float  # mean over steps and targets
+
+
+class Federation:
+    r"""Agents that forecast one stream together.
+
+    agents: at least one.   game: when to play, or None for greedy agents only.
+    anchored: without a game, agents start each step from the last target.
+    ridge: $\kappa > 0$ and budget: $\eta$ of the mixture weights.   y_dim: numbers in a target.
+    start: the target before the first forecast, if there is one; else the first label is taken as it, and until then
+        the forecast is 0.   seed: of everything random in the agents' noise.
+    deadline: seconds an agent may take to forecast before the step goes on without it.
+    history: how many past steps `history` keeps.   transcript: whether `transcript` keeps every message.
+
+    `predict_one(x)` forecasts the next target and learns nothing; `learn_one(x, y)` reveals it. With y_dim 1 targets
+    and forecasts are plain numbers. An agent that fails sits the step out and comes back by itself: see `health`.
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Participant],
+        *,
+        game: Game | None = Game(),  # noqa: B008 frozen
+        anchored: bool = False,
+        ridge: float = 1.0,
+        budget: float = 1.0,
+        y_dim: int = 1,
+        start: Target | None = None,
+        seed: int = 0,
+        deadline: float | None = None,
+        history: int = 1000,
+        transcript: bool = False,
+    ):
+        if not isinstance(agents, Sequence) or not agents:
+            raise InvalidInput("agents", check.describe(agents), "Pass a list of at least one agent.")
+        if len({id(agent) for agent in agents}) < len(agents):
+            raise InvalidInput("agents", "the same agent twice", "Make one agent for each place.")
+        for i, agent in enumerate(agents):
+            if not (hasattr(agent, "forecast") and hasattr(agent, "learn")):
+                raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
+        if game is not None and not isinstance(game, Game):
+            raise InvalidInput("game", check.describe(game), "Pass nashcast.Game(lookback=…, every=…) or None.")
+        if anchored and game is not None:
+            raise InvalidInput("anchored", "True with a game", "Pass game=None: the game sets where agents start.")
+        self._agents = list(agents)
+        kappa, eta = check.number("ridge", ridge, above=0.0), check.number("budget", budget)
+        self._settings = Settings(game, bool(anchored), kappa, eta)
+        self._y_dim = check.whole("y_dim", y_dim, least=1)
+        self._y_names: list[str] | None = None
+        self._start = None if start is None else self._target("start", start)
+        self._keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
+        self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
+        self._keep_messages = bool(transcript)
+        self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
+        self._x_names: list[str] | None = None
+        self._x_dim = 0
+        self._state: ServerState | None = None
+        self._pending: tuple[bytes, Step] | None = None
+        self._last: Step | None = None
+        self._last_game: Equilibrium | None = None
+        self._hellos: list[Hello] = []
+        self._absences: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
+        self._reasons: dict[str, str] = {}
+
+    def predict_one(self, x: Input) -> np.ndarray | float | dict[str, float]:
+        """The forecast of the next target, from x and all labels so far."""
+        inputs = self._input(x)
+        if self._state is None and self._start is None:
+            return self._shown(np.zeros(self._y_dim))
+        return self._shown(self._step(inputs).forecast)
+
+    def learn_one(self, x: Input, y: Target | None) -> None:
+        """The target that x was to forecast is revealed; None or NaN if it is not known (yet): see `learn_late`."""
+        inputs, target = self._input(x), None if y is None else self._target("y", y, missing=True)
+        if self._state is None and self._start is None:
+            if target is not None:
+                self._begin(target)
+            return
+        step = self._step(inputs)
+        self._count(step, target)
+        for agent in self._agents:
+            agent.learn(target)
+        assert self._state is not None
+        self.history.append(Record(self._state.step, step.forecast, step.weights, target))
+        self._state = advance(self._state, step, target)
+        self._pending, self._last = None, step
+
+    def learn_late(self, step: int, y: Target) -> bool:
+        """The target of an earlier step is revealed. Returns False if that is too long ago to teach anything."""
+        target, state = self._target("y", y), self._begun()
+        assert target is not None
+        ago = state.step - check.whole("step", step, least=0)
+        if ago < 1:
+            raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {state.step}.")
+        lookback = len(state.window.weights)
+        for agent in self._agents:
+            agent.learn_late(ago, target)
+        if ago <= lookback + 1:
+            record = next((r for r in self.history if r.step == step), None)
+            weights, targets = state.window.weights.copy(), state.window.targets.copy()
+            targets[-ago] = target
+            if record is not None and ago <= lookback:
+                weights[-ago] = record.weights
+            self._state = state._replace(window=Window(weights, targets), known=state.known or ago == 1)
+        self._pending = None
+        self._counts["late labels"] += 1
+        return ago <= max(lookback, 1)
+
+    def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+        """Forecast every target from its input, learning as it goes. `engines.replay` is faster, from the start only.
+
+        inputs: (steps, x_dim).   targets: (steps, y_dim).
+        """
+        X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
+        Y = check.array("targets", targets, (len(X), self._y_dim), "(steps, y_dim)")
+        shape = (len(X), len(self._agents))
+        forecasts, weights, own = np.zeros(Y.shape), np.zeros(shape), np.zeros((*shape, self._y_dim))
+        for t, (x, y) in enumerate(zip(X, Y, strict=True)):
+            started = self._state is not None or self._start is not None
+            if started:
+                forecasts[t] = self._step(self._input(x)).forecast
+            self.learn_one(x, y)
+            if started and self._last is not None:
+                weights[t], own[t] = self._last.weights, self._last.forecasts
+        return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)))
+
+    @property
+    def y_dim(self) -> int:
+        """How many numbers a target has."""
+        return self._y_dim
+
+    @property
+    def step(self) -> int:
+        """How many targets have been forecast and passed."""
+        return 0 if self._state is None else self._state.step
+
+    @property
+    def agents(self) -> list[str]:
+        """The agents' names, once the stream has begun."""
+        return [hello.name for hello in self._hellos]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """How the last learnt forecast weighed each agent."""
+        if self._last is None:
+            return {}
+        return {hello.name: float(w) for hello, w in zip(self._hellos, self._last.weights, strict=True)}
+
+    @property
+    def health(self) -> dict:
+        """Counters: steps, games, fallbacks, missing and late labels, each agent's absences and last reason."""
+        counts = {name: self._counts[name] for name in ("games", "fallbacks", "missing labels", "late labels")}
+        return {"steps": self.step, **counts, "absences": dict(self._absences), "reasons": dict(self._reasons)}
+
+    @property
+    def transcript(self) -> list[Message]:
+        """Every message between server and agents so far, if the federation was made with transcript=True."""
+        return [] if not self._hellos else self._post.transcript
+
+    def certificate(self) -> Certificate:
+        """What the agents could have gained by deviating in the last game (central placement)."""
+        if self._last_game is None:
+            raise NashcastError("no game has been played on the server yet; it needs a full window of labels.")
+        return certify(self._last_game)
+
+    def save(self, path: str | Path) -> None:
+        """Write all that has been learnt to one file, never a pickle. `load` it into a federation made the same way."""
+        state = self._begun()
+        arrays = {
+            "step": np.array(state.step), "known": np.array(state.known), "forecasts": state.forecasts,
+            "last_weights": state.last_weights, "window.weights": state.window.weights,
+            "window.targets": state.window.targets, "x_dim": np.array(self._x_dim),
+        }  # fmt: skip
+        for i, agent in enumerate(self._agents):
+            arrays |= {f"agent.{i}.{name}": value for name, value in agent.save().items()}
+        write_arrays(path, arrays, self._fingerprint())
+
+    def load(self, path: str | Path) -> None:
+        """Continue where `save` left off, bit for bit."""
+        arrays, fingerprint = read_arrays(path)
+        self._x_dim = int(arrays["x_dim"])
+        window = Window(arrays["window.weights"], arrays["window.targets"])
+        self._begin(window.targets[-1])
+        if fingerprint != self._fingerprint():
+            remedy = "Load it into a federation made with the same agents and settings."
+            raise InvalidInput("path", f"the state of another federation ({fingerprint})", remedy)
+        self._x_names, self._y_names = fingerprint["inputs"], fingerprint["targets"]
+        self._state = ServerState(
+            int(arrays["step"]), arrays["forecasts"], arrays["last_weights"], window, bool(arrays["known"])
+        )  # fmt: skip
+        for i, agent in enumerate(self._agents):
+            prefix = f"agent.{i}."
+            agent.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+
+    def for_replay(self) -> tuple[list[Participant], list[int], Settings, int, np.ndarray | None]:
+        """Agents, their noise keys, settings, y_dim and start, for an engine that replays series from the start."""
+        if self._state is not None:
+            raise NashcastError("this federation has already learnt; replay needs one that has just been made.")
+        return self._agents, self._keys, self._settings, self._y_dim, self._start
+
+    def _fingerprint(self) -> dict:
+        game = self._settings.game
+        return {
+            "agents": [[hello.name, hello.features] for hello in self._hellos],
+            "lookback": 0 if game is None else game.lookback,
+            "y_dim": self._y_dim,
+            "inputs": self._x_names,
+            "targets": self._y_names,
+        }
+
+    def _begin(self, target: np.ndarray) -> None:
+        lookback = 0 if self._settings.game is None else self._settings.game.lookback
+        pairs = zip(self._agents, self._keys, strict=True)
+        self._hellos = _distinct([agent.begin(self._x_dim, target, key, lookback) for agent, key in pairs])
+        self._post = Post(self.agents, self._deadline, self._keep_messages)
+        self._state = first_state(len(self._agents), target, lookback)
+
+    def _begun(self) -> ServerState:
+        if self._state is None:
+            raise NashcastError("the stream has not begun: nothing is learnt yet.")
+        return self._state
+
+    def _step(self, x: np.ndarray) -> Step:
+        if self._state is None:
+            assert self._start is not None
+            self._begin(self._start)
+        assert self._state is not None
+        if self._pending is None or self._pending[0] != x.tobytes():
+            self._post.step = self._state.step
+            self._pending = x.tobytes(), algorithm_one(self._agents, self._state, x, self._settings, self._post)
+        return self._pending[1]
+
+    def _count(self, step: Step, target) -> None:
+        self._counts["games"] += step.played
+        self._counts["fallbacks"] += step.fell_back
+        self._counts["missing labels"] += target is None
+        if step.game is not None:
+            self._last_game = step.game
+        for i, reason in step.absent.items():
+            self._absences[self._hellos[i].name] += 1
+            self._reasons[self._hellos[i].name] = reason
+
+    def _input(self, x) -> np.ndarray:
+        if isinstance(x, Mapping):
+            if self._x_names is None and self._x_dim == 0:
+                self._x_names = sorted(x)
+            if self._x_names is None or not set(x) <= set(self._x_names):
+                wanted = "an array as before" if self._x_names is None else f"the keys {', '.join(self._x_names)}"
+                raise InvalidInput("x", f"keys {', '.join(sorted(map(str, x)))}", f"Pass {wanted}.")
+            x = [np.nan if x.get(name) is None else x[name] for name in self._x_names]
+        values = np.atleast_1d(check.numbers("x", x, "(x_dim,)"))
+        self._x_dim = self._x_dim or values.size
+        return check.shaped("x", values, (self._x_dim,), "(x_dim,)")
+
+    def _target(self, name, y, missing=False) -> np.ndarray | None:
+        if isinstance(y, Mapping):
+            self._y_names = sorted(y) if self._y_names is None else self._y_names
+            if sorted(y) != self._y_names:
+                raise InvalidInput(name, f"keys {', '.join(sorted(y))}", f"Pass the keys {', '.join(self._y_names)}.")
+            y = [y[key] for key in self._y_names]
+        values = check.shaped(name, np.atleast_1d(check.numbers(name, y, "(y_dim,)")), (self._y_dim,), "(y_dim,)")
+        if missing and np.isnan(values).any():
+            return None
+        check.finite(name, values)
+        return values.copy()
+
+    def _shown(self, forecast: np.ndarray) -> np.ndarray | float | dict[str, float]:
+        if self._y_names is not None:
+            return dict(zip(self._y_names, map(float, forecast), strict=True))
+        return float(forecast[0]) if self._y_dim == 1 else forecast.copy()
+
+
+def _distinct(hellos: list[Hello]) -> list[Hello]:
+    """The same with numbers behind names that occur more than once."""
+    names = [hello.name for hello in hellos]
+    numbered = [
+        f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)
+    ]
+    return [hello._replace(name=name) for hello, name in zip(hellos, numbered, strict=True)]

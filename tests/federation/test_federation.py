@@ -1,0 +1,483 @@
+"""The federation online: its placements, its purity, its memory, and what goes wrong in real streams."""
+
+import gc
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from federations import random_agents, random_settings, random_stream
+
+import nashcast as nc
+from nashcast.agents import Participant
+from nashcast.maths.mixture import mixture_weights
+
+HERE = Path(__file__).parent
+
+
+def made(seed, **change):
+    """The same federation each time it is made: agents hold what they learn, so every run needs its own."""
+    rng = np.random.default_rng(seed)
+    y_dim = int(rng.integers(1, 4))
+    settings = {**random_settings(rng, y_dim), "start": np.zeros(y_dim), **change}
+    return nc.Federation(random_agents(rng, y_dim), **settings), random_stream(rng, y_dim)
+
+
+def spread(seed):
+    federation, stream = made(seed)
+    game = federation._settings.game
+    if game is None:
+        return federation, stream
+    placed = nc.Game(lookback=game.lookback, every=game.every, placement="spread")
+    return made(seed, game=placed)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_spread_and_central_games_agree_on_every_step(seed):
+    central, (X, Y) = made(seed)
+    one = central.replay(X, Y)
+    other = spread(seed)[0].replay(X, Y)
+    np.testing.assert_allclose(other.forecasts, one.forecasts, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(other.agents, one.agents, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_predicting_changes_nothing(seed):
+    plain, (X, Y) = made(seed)
+    curious, _ = made(seed)
+    for x, y in zip(X, Y, strict=True):
+        expected = plain.predict_one(x)
+        curious.predict_one(x + 1)
+        curious.predict_one(x)
+        np.testing.assert_array_equal(curious.predict_one(x), expected)
+        plain.learn_one(x, y)
+        curious.predict_one(x - 1)
+        curious.learn_one(x, y)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_future_changes_no_earlier_forecast(seed):
+    one, (X, Y) = made(seed)
+    other, _ = made(seed)
+    cut = 12
+    X2, Y2 = X.copy(), Y.copy()
+    X2[cut + 1 :] += 5
+    Y2[cut:] -= 7
+    np.testing.assert_array_equal(one.replay(X, Y).forecasts[: cut + 1], other.replay(X2, Y2).forecasts[: cut + 1])
+
+
+CONTINUE = """
+import sys
+sys.path[:0] = [{tests!r}, {here!r}]
+import numpy as np
+from test_federation import made
+federation, (X, Y) = made({seed})
+federation.load({path!r})
+np.save({out!r}, federation.replay(X[{cut}:], Y[{cut}:]).forecasts)
+"""
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7])
+def test_saved_and_loaded_in_a_new_process_it_continues_bit_for_bit(seed, tmp_path):
+    whole, (X, Y) = made(seed)
+    expected = whole.replay(X, Y).forecasts
+    cut = int(np.random.default_rng(seed).integers(3, 20))
+    first, _ = made(seed)
+    first.replay(X[:cut], Y[:cut])
+    path, out = tmp_path / "state.npz", tmp_path / "out.npy"
+    first.save(path)
+    code = CONTINUE.format(
+        tests=str(HERE.parent), here=str(HERE), seed=seed, path=str(path), out=str(out), cut=cut
+    )  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], check=True)
+    np.testing.assert_array_equal(np.load(out), expected[cut:])
+
+
+def test_bad_saved_files_are_refused(tmp_path):
+    federation, (X, Y) = made(1)
+    with pytest.raises(nc.NashcastError, match="has not begun"):
+        federation.save(tmp_path / "early.npz")
+    federation.replay(X, Y)
+    path = tmp_path / "state.npz"
+    federation.save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(nc.InvalidInput, match="cannot be read"):
+        made(1)[0].load(path)
+    with pytest.raises(nc.InvalidInput, match=r"no file missing\.npz"):
+        made(1)[0].load(tmp_path / "missing.npz")
+    path.write_bytes(whole)
+    other = nc.Federation([nc.Agent(nc.encoders.Persistence())], y_dim=federation._y_dim)
+    with pytest.raises(nc.InvalidInput, match="another federation"):
+        other.load(path)
+    with pytest.raises(nc.InvalidInput, match=r"path: got .*Choose a folder"):
+        federation.save(tmp_path / "no folder" / "state.npz")
+    assert not list(tmp_path.glob("*.partial"))
+
+
+class Guarded:
+    """An agent of which only the protocol can be touched."""
+
+    ALLOWED = frozenset(name for name in dir(Participant) if not name.startswith("_"))
+
+    def __init__(self, agent):
+        object.__setattr__(self, "_inside", agent)
+
+    def __getattribute__(self, name):
+        if name not in Guarded.ALLOWED:
+            raise AssertionError(f"the server touched {name!r}, which is not in the protocol")
+        return getattr(object.__getattribute__(self, "_inside"), name)
+
+    def __setattr__(self, name, value):
+        raise AssertionError(f"the server set {name!r} on an agent")
+
+
+@pytest.mark.parametrize("placement", ["central", "spread"])
+def test_the_server_touches_only_the_protocol(placement, tmp_path):
+    rng = np.random.default_rng(3)
+    agents = [Guarded(agent) for agent in random_agents(rng, 2, count=4)]
+    federation = nc.Federation(agents, game=nc.Game(lookback=2, placement=placement), y_dim=2, start=[0, 0])
+    X, Y = random_stream(rng, 2)
+    federation.replay(X, Y)
+    federation.learn_late(20, [1.0, 1.0])
+    federation.save(tmp_path / "state.npz")
+    federation.load(tmp_path / "state.npz")
+    assert federation.health["games"] == 23
+
+
+def run_with_transcript(features, agents=3, lookback=3):
+    made_agents = [nc.Agent(nc.encoders.RandomFeatures(features=features, seed=i), ridge=1.7) for i in range(agents)]
+    game = nc.Game(lookback=lookback, placement="spread")
+    federation = nc.Federation(made_agents, game=game, start=0.0, transcript=True)
+    rng = np.random.default_rng(0)
+    X, Y = random_stream(rng, 1, steps=6, x_dim=2)
+    federation.replay(X, Y)
+    return federation, made_agents
+
+
+def test_a_spread_game_lets_nothing_out_but_terms_of_sums():
+    federation, agents = run_with_transcript(features=5)
+    kinds = {message.kind for message in federation.transcript if message.sender != "server"}
+    assert kinds == {"forecast", "varies", "backward", "weighted_forecasts", "finish_game"}
+    sent = np.concatenate([value.ravel() for _, value in federation._post.values])
+    for agent in agents:
+        private = [agent._features, agent._decoder, agent._window_moments[0], agent._window_moments[1], agent._ridge]
+        for values in private:
+            for number in np.atleast_1d(values).ravel():
+                if number not in (0.0, 1.0):
+                    assert not np.any(sent == number)
+
+
+def test_messages_of_a_spread_game_do_not_depend_on_the_feature_size():
+    def sizes(features):
+        messages = [m for m in run_with_transcript(features)[0].transcript if m.step == 5]
+        return [(m.sender, m.receiver, m.kind, m.bytes) for m in messages]
+
+    assert sizes(1) == sizes(12)
+    game = [size for size in sizes(2) if size[2] in ("backward", "weighted_forecasts") and size[0] != "server"]
+    assert len(game) == 3 * (3 + 3)  # each of three agents, three steps backwards and three forwards
+
+
+class Fails(nc.encoders.BuiltEncoder):
+    """Random features that fail at given steps, in a given way."""
+
+    def __init__(self, inner, pattern):
+        self.inner, self.pattern = inner, pattern
+
+    def build(self, x_dim, y_dim):
+        self.built = self.inner.build(x_dim, y_dim)
+        self.features = self.built.features
+        return self
+
+    def encode(self, x, state, noise):
+        way = self.pattern.get(noise.step)
+        if way == "raises":
+            raise RuntimeError("the vendor is down")
+        Z, _ = self.built.encode(x, None, noise)
+        return {"nan": Z * np.nan, "shape": Z[:, :-1], None: Z}[way], None
+
+    def moments(self, inputs, features, noise):
+        return self.built.moments(inputs, features, noise)
+
+
+def reference_with_absences(X, Y, encoders, patterns, lookback, keys, ridge, window):
+    """Algorithm 1 written out plainly, in which absent agents are not there at all in the steps they miss."""
+    steps, N = len(X), len(encoders)
+    here = np.array([[t not in patterns[i] for i in range(N)] for t in range(steps)])
+    Z = np.zeros((N, steps), dtype=object)
+    y = np.concatenate([[0.0], Y[:, 0]])
+    present, forecasts = np.zeros(N), np.zeros(steps)
+    states, weights = np.zeros((steps, N)), np.zeros((steps, N))
+    for t in range(steps):
+        players = [i for i in range(N) if here[t, i]]
+        nxt, drawn = present.copy(), {}
+        for i in players:
+            drawn[i], _ = encoders[i].encode(X[t], None, nc.encoders.Noise(keys[i], t))
+            past = list(range(max(0, t - window), t))
+            rows = [Z[i, s][0] if here[s, i] else np.zeros(encoders[i].features) for s in past]
+            right = [y[s + 1] - states[s, i] if here[s, i] else 0.0 for s in past]
+            beta = np.zeros(encoders[i].features)
+            if past:
+                A = np.array(rows)
+                beta = np.linalg.solve(A.T @ A + ridge * np.eye(A.shape[1]), A.T @ np.array(right))
+            nxt[i] = present[i] + drawn[i][0] @ beta
+        now = present.copy()
+        if players:
+            w = np.zeros(N)
+            w[players] = mixture_weights(present[players][None], y[t : t + 1], ridge=1.0)
+            if t >= lookback:
+                span = range(t - lookback, t)
+                blank = {i: np.zeros((1, encoders[i].features)) for i in players}
+                feats = [np.array([Z[i, s] if here[s, i] else blank[i] for s in span]) for i in players]
+                moments = [encoders[i].moments(X[t - lookback : t], None, None) for i in players]
+                mask = [np.array([here[s, i] for s in span]) for i in players]
+                means = [m.mean * k[:, None, None] for m, k in zip(moments, mask, strict=True)]
+                spread = [m.covariance * k[:, None, None, None, None] for m, k in zip(moments, mask, strict=True)]
+                w_past, y_past = weights[t - lookback : t][:, players], y[t - lookback + 1 : t + 1, None]
+                start = y[t - lookback : t - lookback + 1]
+                solved = nc.solve_game(feats, w_past, y_past, start, ridge=ridge, means=means, covariance=spread)
+                for place, i in enumerate(players):
+                    now[i] = solved.forecasts[-1, place, 0]
+                    nxt[i] = now[i] + drawn[i][0] @ solved.decoders[place][-1]
+            weights[t] = w
+            forecasts[t] = w @ nxt
+        else:
+            forecasts[t] = y[t]
+        for i in players:
+            Z[i, t] = drawn[i]
+            states[t, i] = now[i]
+        present = nxt
+    return forecasts
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_agents_that_fail_are_as_good_as_not_there(seed):
+    rng = np.random.default_rng(seed)
+    N, steps, lookback, window, ridge = 3, 18, 2, 4, 0.8
+    patterns = [
+        {int(t): str(rng.choice(["raises", "nan", "shape"])) for t in range(steps) if rng.random() < 0.25}
+        for _ in range(N)
+    ]
+    inner = [nc.encoders.RandomFeatures(features=2 + i, seed=i, noise=0.2) for i in range(N)]
+    agents = [
+        nc.Agent(Fails(e, p), ridge=ridge, window=window, name=f"a{i}")
+        for i, (e, p) in enumerate(zip(inner, patterns, strict=True))
+    ]
+    federation = nc.Federation(agents, game=nc.Game(lookback=lookback), start=0.0)
+    X, Y = random_stream(rng, 1, steps=steps, x_dim=2)
+    result = federation.replay(X, Y)
+    built = [encoder.build(2, 1) for encoder in inner]
+    expected = reference_with_absences(X, Y, built, patterns, lookback, federation._keys, ridge, window)
+    np.testing.assert_allclose(result.forecasts[:, 0], expected, rtol=1e-9, atol=1e-9)
+    absences = federation.health["absences"]
+    assert absences == {f"a{i}": len(pattern) for i, pattern in enumerate(patterns) if pattern}
+    for reason in federation.health["reasons"].values():
+        assert any(words in reason for words in ("the vendor is down", "nan", "shape"))
+
+
+def test_a_slow_agent_sits_out():
+    import time
+
+    def slow(x):
+        time.sleep(0.05)
+        return x
+
+    agents = [
+        nc.Agent(nc.encoders.Callable(slow, features=1), name="slow"),
+        nc.Agent(nc.encoders.Linear(), name="quick"),
+    ]
+    federation = nc.Federation(agents, start=0.0, deadline=0.02)
+    federation.replay(np.ones((4, 1)), np.ones((4, 1)))
+    assert federation.health["absences"] == {"slow": 4}
+    assert "longer than the deadline of 0.02 s" in federation.health["reasons"]["slow"]
+    assert federation.weights["slow"] == 0.0
+
+
+def test_nobody_there_means_the_last_target():
+    def broken(x):
+        raise OSError("no line")
+
+    federation = nc.Federation([nc.Agent(nc.encoders.Callable(broken, features=1))], start=3.0)
+    assert federation.predict_one(1.0) == 3.0
+    federation.learn_one(1.0, 4.0)
+    assert federation.predict_one(1.0) == 4.0
+
+
+def simple(**settings):
+    agents = [nc.Agent(nc.encoders.Linear(), name="linear"), nc.Agent(nc.encoders.RandomFeatures(features=3, seed=1))]
+    return nc.Federation(agents, **{"start": 0.0, **settings})
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_without_a_label_nothing_is_learnt_and_forecasts_go_on(missing):
+    federation = simple()
+    X, Y = random_stream(np.random.default_rng(1), 1, steps=20, x_dim=1)
+    for t in range(20):
+        forecast = federation.predict_one(X[t])
+        assert np.isfinite(forecast)
+        federation.learn_one(X[t], missing if t in (5, 6, 11) else Y[t, 0])
+        if t == 5:
+            before = federation.weights
+        if t == 6:
+            assert federation.weights == before  # nothing to weigh by
+    assert federation.health["missing labels"] == 3
+
+
+def test_a_label_that_comes_late_is_the_same_as_one_in_time_for_all_that_follows_from_memory():
+    """Greedy agents learn from their window alone, so once the label is there, their decoders are the same."""
+    X, Y = random_stream(np.random.default_rng(2), 1, steps=30, x_dim=1)
+    late = simple(game=None, anchored=True)
+    late.replay(X[:10], Y[:10])
+    late.learn_one(X[10], None)
+    assert late.learn_late(10, Y[10, 0])
+    agent = late._agents[0]
+    np.testing.assert_array_equal(agent._targets[-1], Y[10])
+    assert late.predict_one(X[11]) == pytest.approx(late.predict_one(X[11]))
+    with pytest.raises(nc.InvalidInput, match=r"step: got 11\. Pass a step before the present one, 11"):
+        late.learn_late(11, 0.0)
+    late.replay(X[11:], Y[11:])
+    assert not late.learn_late(3, 1.0)  # forgotten long ago
+
+
+def test_missing_inputs_bench_those_who_cannot_do_without():
+    class Copes(nc.encoders.BuiltEncoder):
+        features, accepts_missing = 1, True
+
+        def build(self, x_dim, y_dim):
+            return self
+
+        def encode(self, x, state, noise):
+            return np.nan_to_num(x[:1, None]), None
+
+    agents = [nc.Agent(Copes(), name="copes"), nc.Agent(nc.encoders.Linear(), name="linear")]
+    federation = nc.Federation(agents, start=0.0)
+    federation.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    federation.learn_one({"a": 1.0}, 1.0)
+    federation.learn_one({"a": None, "b": 2.0}, 1.0)
+    assert federation.health["absences"] == {"linear": 2}
+
+
+def test_a_singular_game_falls_back_to_the_greedy_step_and_is_counted(monkeypatch):
+    from nashcast.federation import placements
+
+    def singular(*_, **__):
+        raise nc.SingularGame(0, np.inf)
+
+    X, Y = random_stream(np.random.default_rng(3), 1, steps=8, x_dim=1)
+    greedy = simple(game=None).replay(X, Y)
+    monkeypatch.setattr(placements, "solve_views", singular)
+    federation = simple()
+    np.testing.assert_array_equal(federation.replay(X, Y).forecasts, greedy.forecasts)
+    assert federation.health["fallbacks"] == 8 - 3
+    assert federation.health["games"] == 0
+
+
+def test_memory_does_not_grow_once_the_windows_are_full():
+    federation = simple(history=50)
+    rng = np.random.default_rng(0)
+
+    def stream(steps):
+        for x, y in zip(rng.standard_normal((steps, 1)), rng.standard_normal(steps), strict=True):
+            federation.predict_one(x)
+            federation.learn_one(x, y)
+
+    stream(500)
+    tracemalloc.start()
+    try:
+        stream(200)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        stream(3000)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_certificate_weights_and_names():
+    federation = simple()
+    with pytest.raises(nc.NashcastError, match="no game has been played"):
+        federation.certificate()
+    assert federation.weights == {}
+    X, Y = random_stream(np.random.default_rng(4), 1, x_dim=1)
+    federation.replay(X, Y)
+    assert federation.certificate().worst < 1e-9
+    assert sum(federation.weights.values()) == pytest.approx(1.0)
+    assert federation.agents == ["linear", "RandomFeatures"]
+    assert federation.step == len(X)
+    assert federation.history[-1].step == len(X) - 1
+
+
+def test_rewriting_the_past_changes_what_greedy_agents_learn_from():
+    X, Y = random_stream(np.random.default_rng(5), 1, x_dim=1)
+    plain = simple(game=nc.Game(lookback=3, every=2)).replay(X, Y)
+    rewritten = simple(game=nc.Game(lookback=3, every=2, rewrite_past=True)).replay(X, Y)
+    assert not np.allclose(plain.forecasts, rewritten.forecasts)
+
+
+def test_without_a_start_the_first_label_is_it():
+    X, Y = random_stream(np.random.default_rng(6), 1, x_dim=1)
+    federation = simple(start=None)
+    assert federation.predict_one(X[0]) == 0.0
+    federation.learn_one(X[0], Y[0, 0])
+    other = simple(start=Y[0, 0])
+    assert federation.predict_one(X[1]) == other.predict_one(X[1])
+
+
+def test_several_targets_as_dicts():
+    agents = [nc.Agent(nc.encoders.Linear())]
+    federation = nc.Federation(agents, y_dim=2)
+    federation.learn_one({"x": 1.0}, {"a": 1.0, "b": 2.0})
+    assert federation.predict_one({"x": 1.0}) == {"a": 1.0, "b": 2.0}
+    with pytest.raises(nc.InvalidInput, match=r"y: got keys a, c\. Pass the keys a, b"):
+        federation.learn_one({"x": 1.0}, {"a": 1.0, "c": 2.0})
+
+
+LINEAR = nc.encoders.Linear()
+BAD = [
+    (lambda: nc.Federation([]), "agents", "at least one"),
+    (lambda: nc.Federation([LINEAR]), "agents[0]", "nashcast.Agent"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)] * 2), "agents", "one agent for each place"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)], game=3), "game", "nashcast.Game"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)], anchored=True), "anchored", "game=None"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)], ridge=0), "ridge", "> 0"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)], y_dim=0), "y_dim", "≥ 1"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)], start=[1, 2]), "start", "(y_dim,) = (1,)"),
+    (lambda: nc.Federation([nc.Agent(LINEAR)], deadline=0), "deadline", "> 0"),
+    (lambda: nc.Game(lookback=0), "lookback", "≥ 1"),
+    (lambda: nc.Game(every=0), "every", "≥ 1"),
+    (lambda: nc.Game(placement="cloud"), "placement", "central, spread"),
+    (lambda: nc.Game(placement="spread", rewrite_past=True), "rewrite_past", "central"),
+    (lambda: nc.Agent(lambda x: x), "encoder", "nashcast.encoders"),
+    (lambda: nc.Agent(LINEAR, ridge=-1), "ridge", "> 0"),
+    (lambda: nc.Agent(LINEAR, decay=-1), "decay", "≥ 0"),
+    (lambda: nc.Agent(LINEAR, window=0), "window", "≥ 1"),
+    (lambda: nc.Agent(LINEAR, forgetting=1.5), "forgetting", "≤ 1"),
+    (lambda: nc.encoders.RandomFeatures(features=0, seed=1), "features", "≥ 1"),
+    (lambda: nc.encoders.RandomFeatures(features=2, seed=-1), "run_seed", "≥ 0"),
+    (lambda: nc.encoders.EchoState(features=2, seed=1, activation="step"), "activation", "hard_sigmoid"),
+    (lambda: nc.encoders.EchoState(features=2, seed=1, spectral_radius=0), "spectral_radius", "> 0"),
+    (lambda: nc.encoders.Linear(lags=0), "lags", "≥ 1"),
+    (lambda: nc.encoders.Callable(3, features=1), "function", "can be called"),
+    (lambda: simple().predict_one([1.0, "a"]), "x", "Pass numbers"),
+    (lambda: simple().learn_one(1.0, np.inf), "y", "not finite"),
+]
+
+
+@pytest.mark.parametrize(("call", "argument", "words"), BAD)
+def test_bad_configuration_names_the_argument_and_the_remedy(call, argument, words):
+    with pytest.raises(nc.InvalidInput) as caught:
+        call()
+    assert str(caught.value).startswith(f"{argument}: got ")
+    assert words in str(caught.value)
+
+
+def test_changing_the_shape_of_inputs_is_refused():
+    federation = simple()
+    federation.learn_one([1.0, 2.0], 1.0)
+    with pytest.raises(nc.InvalidInput, match="x: got shape"):
+        federation.predict_one([1.0])
+    with pytest.raises(nc.InvalidInput, match="an array as before"):
+        federation.predict_one({"a": 1.0, "b": 1.0})

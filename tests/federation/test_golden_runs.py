@@ -1,0 +1,92 @@
+"""Whole runs of the published code, replayed through the federation from the recorded features."""
+
+import numpy as np
+import pytest
+
+import nashcast as nc
+from nashcast.encoders import BuiltEncoder
+from nashcast.federation import placements
+from nashcast.federation.placements import solve_views
+
+from golden import trace
+from reference import dense_game
+
+
+class Recorded(BuiltEncoder):
+    """An encoder that gives back the features of a trace, and the moments that belong to them."""
+
+    def __init__(self, g, agent):
+        self.g, self.agent = g, agent
+        self.features = int(g["d_z"])
+
+    def build(self, x_dim, y_dim):
+        return self
+
+    def start(self):
+        return 0
+
+    def encode(self, x, state, noise):
+        return self.g["Z"][self.agent, state], state + 1
+
+    def moments(self, inputs, features, noise):
+        if str(self.g["kind"]) != "rfn":
+            return None
+        a = (inputs @ self.g["A"][self.agent].T)[:, :, None] + self.g["b"][self.agent]
+        return nc.relu_moments(a, float(self.g["sigma"]))
+
+
+def run(g):
+    settings = {"ridge": float(g["gamma"]), "decay": float(g["alpha"]), "window": int(g["client_T"])}
+    agents = [nc.Agent(Recorded(g, i), **settings) for i in range(int(g["N"]))]
+    game = nc.Game(lookback=int(g["game_T"]), every=int(g["sync_freq"])) if bool(g["nash"]) else None
+    federation = nc.Federation(agents, game=game, y_dim=int(g["d_y"]), start=g["y"][0])
+    rounds = int(g["rounds"])
+    return federation.replay(g["x"][:rounds], g["y"][1:])
+
+
+def assert_same_run(result, g):
+    np.testing.assert_allclose(result.forecasts, g["server_outputs"][1:], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(result.weights, g["mixture_weights"], rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(result.agents, g["client_predictions"][1:], rtol=1e-8, atol=1e-8)
+    assert result.mse == pytest.approx(float(g["mse"]), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["esn2_concept2d_nogame.corrected", "fixed2_concept2d_nogame.corrected"])
+def test_runs_without_game(name):
+    g = trace(name)
+    assert_same_run(run(g), g)
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("rfn2_logistic_nash", True), ("rfn2_logistic_nash.corrected", False), ("fixed2_concept2d_nash.corrected", False)],
+)
+def test_runs_with_the_game_as_printed_or_published(name, published, monkeypatch):
+    """The dense theorem with its switches, in the place of our solver: everything else is the federation's own."""
+
+    def dense(views, window):
+        features = [view.features for view in views]
+        T, p, _ = features[0].shape
+        means = [view.features if view.means is None else view.means for view in views]
+        blank = [np.zeros((T, p, p, Z.shape[2], Z.shape[2])) for Z in features]
+        spread = [zero if view.covariance is None else view.covariance for view, zero in zip(views, blank, strict=True)]
+        prior = [np.zeros((T, Z.shape[2])) for Z in features]
+        starts = np.tile(window.targets[0], (len(features), 1))
+        decay, ridge = np.array([view.decay for view in views]), np.array([view.ridge for view in views])
+        solved = dense_game.solve(
+            features, means, spread, window.weights, window.targets[1:], starts, decay, ridge, prior,
+            printed_recursion=True, published_assembly=published,
+        )  # fmt: skip
+        exact = solve_views(views, window)  # for the plan alone
+        return exact._replace(decoders=np.array(solved.decoders), forecasts=solved.forecasts.reshape(T + 1, -1, p))
+
+    monkeypatch.setattr(placements, "solve_views", dense)
+    g = trace(name)
+    assert_same_run(run(g), g)
+
+
+def test_the_exact_game_comes_close_where_decay_is_tiny():
+    g = trace("rfn2_logistic_nash.corrected")
+    result = run(g)
+    assert result.mse == pytest.approx(float(g["mse"]), rel=1e-4)
+    np.testing.assert_allclose(result.forecasts, g["server_outputs"][1:], atol=1e-4)
