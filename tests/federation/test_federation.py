@@ -325,20 +325,50 @@ def test_without_a_label_nothing_is_learnt_and_forecasts_go_on(missing):
     assert federation.health["missing labels"] == 3
 
 
-def test_a_label_that_comes_late_is_the_same_as_one_in_time_for_all_that_follows_from_memory():
-    """Greedy agents learn from their window alone, so once the label is there, their decoders are the same."""
+@pytest.mark.parametrize("settings", [{"game": None, "anchored": True}, {"game": None}, {"game": nc.Game(lookback=3)}])
+@pytest.mark.parametrize("forgetting", [None, 0.9])
+def test_a_label_that_comes_late_but_before_it_is_needed_is_as_good_as_one_in_time(settings, forgetting):
     X, Y = random_stream(np.random.default_rng(2), 1, steps=30, x_dim=1)
-    late = simple(game=None, anchored=True)
+
+    def fresh():
+        encoder = nc.encoders.RandomFeatures(features=3, seed=1)
+        agents = [nc.Agent(nc.encoders.Linear(), name="linear"), nc.Agent(encoder, forgetting=forgetting)]
+        return nc.Federation(agents, start=0.0, **settings)
+
+    in_time = fresh().replay(X, Y)
+    late = fresh()
     late.replay(X[:10], Y[:10])
     late.learn_one(X[10], None)
     assert late.learn_late(10, Y[10, 0])
-    agent = late._agents[0]
-    np.testing.assert_array_equal(agent._targets[-1], Y[10])
-    assert late.predict_one(X[11]) == pytest.approx(late.predict_one(X[11]))
-    with pytest.raises(nc.InvalidInput, match=r"step: got 11\. Pass a step before the present one, 11"):
-        late.learn_late(11, 0.0)
-    late.replay(X[11:], Y[11:])
-    assert not late.learn_late(3, 1.0)  # forgotten long ago
+    rest = late.replay(X[11:], Y[11:])
+    np.testing.assert_allclose(rest.forecasts, in_time.forecasts[11:], rtol=1e-11, atol=1e-12)
+    assert late.health["late labels"] == 1
+
+
+def test_a_label_that_comes_too_late_or_too_early_is_told():
+    X, Y = random_stream(np.random.default_rng(2), 1, steps=12, x_dim=1)
+    federation = simple()
+    federation.replay(X, Y)
+    assert not federation.learn_late(3, 1.0)  # forgotten long ago
+    with pytest.raises(nc.InvalidInput, match=r"step: got 12\. Pass a step before the present one, 12"):
+        federation.learn_late(12, 0.0)
+
+
+def test_a_wild_game_leaves_the_greedy_step_and_is_counted(monkeypatch):
+    from nashcast.federation import placements
+
+    exact = placements.solve_views
+
+    def wild(views, window):
+        solved = exact(views, window)
+        return solved._replace(decoders=np.full_like(solved.decoders, np.inf))
+
+    X, Y = random_stream(np.random.default_rng(3), 1, steps=8, x_dim=1)
+    greedy = simple(game=None).replay(X, Y)
+    monkeypatch.setattr(placements, "solve_views", wild)
+    federation = simple()
+    np.testing.assert_array_equal(federation.replay(X, Y).forecasts, greedy.forecasts)
+    assert federation.health["fallbacks"] == 8 - 3
 
 
 def test_missing_inputs_bench_those_who_cannot_do_without():

@@ -5,8 +5,9 @@ import pytest
 
 import nashcast as nc
 from nashcast.encoders import BuiltEncoder
-from nashcast.federation import placements
+from nashcast.federation import algorithm, placements
 from nashcast.federation.placements import solve_views
+from nashcast.maths.mixture import mixture_weights
 
 from golden import trace
 from reference import dense_game
@@ -35,13 +36,16 @@ class Recorded(BuiltEncoder):
         return nc.relu_moments(a, float(self.g["sigma"]))
 
 
-def run(g):
+def made(g):
     settings = {"ridge": float(g["gamma"]), "decay": float(g["alpha"]), "window": int(g["client_T"])}
     agents = [nc.Agent(Recorded(g, i), **settings) for i in range(int(g["N"]))]
     game = nc.Game(lookback=int(g["game_T"]), every=int(g["sync_freq"])) if bool(g["nash"]) else None
-    federation = nc.Federation(agents, game=game, y_dim=int(g["d_y"]), start=g["y"][0])
+    return nc.Federation(agents, game=game, y_dim=int(g["d_y"]), start=g["y"][0]), agents
+
+
+def run(g):
     rounds = int(g["rounds"])
-    return federation.replay(g["x"][:rounds], g["y"][1:])
+    return made(g)[0].replay(g["x"][:rounds], g["y"][1:])
 
 
 def assert_same_run(result, g):
@@ -57,9 +61,44 @@ def test_runs_without_game(name):
     assert_same_run(run(g), g)
 
 
+@pytest.mark.parametrize("name", ["esn2_concept2d_nogame.corrected", "fixed2_concept2d_nash.corrected"])
+def test_greedy_decoders_and_features_at_every_step(name):
+    """Before the first game the agents' own decoders are those of the trace; without a game, always."""
+    g = trace(name)
+    federation, agents = made(g)
+    steps = int(g["rounds"]) if not bool(g["nash"]) else int(g["game_T"])
+    for t in range(steps):
+        federation.predict_one(g["x"][t])
+        for i, agent in enumerate(agents):
+            np.testing.assert_allclose(agent._decoder, g["local_betas"][t, i], rtol=1e-8, atol=1e-10)
+            np.testing.assert_array_equal(agent._pending.features, g["Z"][i, t])
+        federation.learn_one(g["x"][t], g["y"][t + 1])
+
+
+def as_published(monkeypatch):
+    """Erratum 5: the published code fills the (y_dim, agents) forecasts row by row from the (agents, y_dim) ones."""
+
+    def reshaped(forecasts, target, **settings):
+        return mixture_weights(np.ascontiguousarray(forecasts.T).reshape(forecasts.shape), target, **settings)
+
+    monkeypatch.setattr(algorithm, "mixture_weights", reshaped)
+
+
+@pytest.mark.parametrize("name", ["esn2_concept2d_nogame", "fixed2_concept2d_nogame"])
+def test_runs_without_game_as_published(name, monkeypatch):
+    as_published(monkeypatch)
+    g = trace(name)
+    assert_same_run(run(g), g)
+
+
 @pytest.mark.parametrize(
     ("name", "published"),
-    [("rfn2_logistic_nash", True), ("rfn2_logistic_nash.corrected", False), ("fixed2_concept2d_nash.corrected", False)],
+    [
+        ("rfn2_logistic_nash", True),
+        ("fixed2_concept2d_nash", True),
+        ("rfn2_logistic_nash.corrected", False),
+        ("fixed2_concept2d_nash.corrected", False),
+    ],
 )
 def test_runs_with_the_game_as_printed_or_published(name, published, monkeypatch):
     """The dense theorem with its switches, in the place of our solver: everything else is the federation's own."""
@@ -81,6 +120,8 @@ def test_runs_with_the_game_as_printed_or_published(name, published, monkeypatch
         return exact._replace(decoders=np.array(solved.decoders), forecasts=solved.forecasts.reshape(T + 1, -1, p))
 
     monkeypatch.setattr(placements, "solve_views", dense)
+    if published:
+        as_published(monkeypatch)
     g = trace(name)
     assert_same_run(run(g), g)
 
