@@ -29,6 +29,8 @@ def run(chosen: argparse.Namespace) -> None:
 
     check.whole("--seed", chosen.seed, least=0)
     check.whole("--steps", chosen.steps, least=100)
+    if not chosen.json:
+        print("The first run compiles for up to a minute; later ones take seconds.", file=sys.stderr, flush=True)
     results = []
     for stream in (concept_shift(target=1), ecb_rates(steps=chosen.steps)):
         progress = None if chosen.json or not sys.stderr.isatty() else _bar(stream.name)

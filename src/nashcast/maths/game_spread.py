@@ -22,7 +22,7 @@ class AgentPart:
         T, p, d = features.shape
         self._plan = plan_for_spread(d, p, T, noisy, covariance is not None)
         at = common_places.py_func(T, p, self._plan.shape.tensor_k)
-        self._at, self._T, self._p = at, T, p
+        self._at, self._T, self._p, self._weights = at, T, p, weights
         flat = features.reshape(T, p * d)
         expected = flat if means is None else np.ascontiguousarray(means).reshape(T, p * d)
         spread = np.empty((1, 0)) if covariance is None else np.ascontiguousarray(covariance).reshape(T, -1)
@@ -53,9 +53,8 @@ class AgentPart:
         self._common[at.tensor : at.tensor + tensor.size] = tensor
 
     def weighted_forecasts(self, t: int) -> np.ndarray:
-        k, at = (self._T - t) * self._p, self._at
-        _agent_sums(*self._arguments, t)
-        return self._common[at.forecasts : at.forecasts + k].copy()
+        """This agent's forecasts before step t, weighted by each step from the window's last back to t."""
+        return np.outer(self._weights[t:][::-1], self.forecasts[t, 0]).ravel()
 
     def forward(self, t: int, point: np.ndarray) -> None:
         stride, at = self._T * self._p, self._at
@@ -88,19 +87,6 @@ def _agent_backward(
         square, cross = triangle(k) ** 2, k * triangle(k)
         add_parts(memory.work, scratch.sum_tensor, 0, 1, square, memory.common, at.tensor)
         add_parts(memory.work, scratch.sum_cross, 0, 1, cross, memory.common, at.tensor + square)
-
-
-@njit(cache=True)
-def _agent_sums(
-    header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work, decoders,
-    states, t,
-):  # fmt: skip
-    shape = read_shape(address(header))
-    p, T = shape.y_dim, shape.lookback
-    at = common_places(T, p, shape.tensor_k)
-    for j in range(T - t):
-        for a in range(p):
-            common[at.forecasts + j * p + a] = weights[T - 1 - j, 0] * states[t, 0, a]
 
 
 @njit(cache=True)
