@@ -99,8 +99,8 @@ def solve_game(
     solved = solve_flat(plan, drawn, expected, spread, centre, weights, targets, _start(start, N, p), gamma, alpha)
     flat = np.asarray(solved.decoders)
     if isinstance(features, np.ndarray):
-        return solved._replace(decoders=flat.reshape(T, N, -1))
-    return solved._replace(decoders=np.split(flat, plan.agents[1:-1, DECODER], axis=1))
+        return Equilibrium(flat.reshape(T, N, -1), *solved[1:])
+    return Equilibrium(np.split(flat, plan.agents[1:-1, DECODER], axis=1), *solved[1:])
 
 
 def solve_flat(
