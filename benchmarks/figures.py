@@ -1,4 +1,4 @@
-"""`make figures`: the README's picture, from the demo's game and the last `make bench`."""
+"""`make figures`: the README's picture: one game on a series that breaks, and the last `make bench`."""
 
 from __future__ import annotations
 

@@ -44,17 +44,6 @@ class DriftingGame(NamedTuple):
     def settings(self) -> dict:
         return {"ridge": self.ridge, "decay": self.decay, "means": self.means, "covariance": self.covariance}
 
-    def for_dense_theorem(self) -> tuple:
-        T, N = len(self.targets), len(self.names)
-        spread = [
-            np.zeros((T, 1, 1, Z.shape[2], Z.shape[2])) if cov is None else cov
-            for Z, cov in zip(self.features, self.covariance, strict=True)
-        ]
-        prior = [np.zeros((T, Z.shape[2])) for Z in self.features]
-        start = np.tile(self.start, (N, 1))
-        alpha, gamma = np.full(N, self.decay), np.full(N, self.ridge)
-        return self.features, self.means, spread, self.weights, self.targets, start, alpha, gamma, prior
-
 
 def drifting_series() -> np.ndarray:
     """A rising wave whose level jumps and whose trend turns at the break."""

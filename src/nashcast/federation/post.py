@@ -25,7 +25,7 @@ class Message(NamedTuple):
 class Post:
     """deadline: seconds an agent may take to forecast; later answers are not waited for in this step.
 
-    transcript: messages since the last `clear`, if `keep` is set.
+    transcript: every message since the stream began, if `keep` is set; values: the numbers agents sent in them.
     """
 
     def __init__(self, names: list[str], deadline: float | None = None, keep: bool = False):
@@ -62,9 +62,6 @@ class Post:
             self.transcript.append(Message(self.step, sender, receiver, kind, contents, size))
             if sender != "server":
                 self.values += [(f"{kind}.{key}", value.copy()) for key, value in numbers.items()]
-
-    def clear(self) -> None:
-        self.transcript, self.values = [], []
 
 
 def _numbers(name: str, part):
