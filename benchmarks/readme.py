@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from nashcast.cli.bench import duration
+from nashcast.reports.formats import duration
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- figures: begin (written by `make figures`) -->", "<!-- figures: end -->"

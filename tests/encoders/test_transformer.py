@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nashcast import InvalidInput
+from nashcast.encoders.attention import attend, attend_backward
 from nashcast.encoders.base import Noise
-from nashcast.encoders.pretrain import pretrain_transformer
+from nashcast.encoders.pretrain import _network, pretrain_on_sequences, pretrain_transformer
 from nashcast.encoders.transformer import Transformer, weight_shapes
 
 # x_dim, y_dim, features, context: widths 1, 2, 4, 6 and an odd one above 1, so one head and two.
@@ -276,6 +277,91 @@ def test_nothing_is_unpickled(tmp_path):
         Transformer.load(path)
 
 
+def kept_weights(key, drop, heads, length):
+    """0 where an attention weight is dropped, 1 / (1 - drop) elsewhere: read off equal scores, row i's times i + 1."""
+    zeros = np.zeros((heads, 1, length), np.float32)
+    columns, unit, out = [], np.eye(length, dtype=np.float32), np.empty_like(zeros)
+    for j in range(length):
+        attend(key, *dropping(drop), zeros, zeros, np.tile(unit[j], (heads, 1, 1)), out)
+        columns.append(out[:, 0] * np.arange(1, length + 1))
+    return np.stack(columns, axis=-1)
+
+
+def dropping(drop):
+    return np.uint32(drop * 2**32), np.float32(1 / (1 - drop))
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.3])
+@pytest.mark.parametrize(("size", "length", "spread"), [(1, 1, 1.0), (1, 33, 1.0), (2, 40, 1.0), (3, 17, 8.0)])
+def test_attention_and_its_gradient_are_those_of_the_dense_matrices(torch, drop, size, length, spread):
+    Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 4, size, length)).astype(np.float32)
+    Q *= np.float32(spread)
+    out, *found = (np.full_like(Q, np.nan) for _ in range(4))
+    attend(7, *dropping(drop), Q, K, V, out)
+    attend_backward(7, *dropping(drop), Q, K, V, out, d_out, *found)
+
+    q, k, v = (torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in (Q, K, V))
+    scores = q.transpose(1, 2) @ k + torch.full((length, length), -torch.inf).triu(1)
+    weights = torch.softmax(scores, dim=-1) * torch.from_numpy(kept_weights(7, drop, 4, length))
+    expected = v @ weights.transpose(1, 2)
+    expected.backward(torch.from_numpy(d_out).double())
+    np.testing.assert_allclose(out, expected.detach().numpy(), rtol=0, atol=1e-5)
+    for gradient, tensor in zip(found, (q, k, v), strict=True):
+        np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=0, atol=1e-4)
+
+
+def test_attention_to_scores_of_any_size_is_finite():
+    Q = np.full((1, 1, 5), 1e6, np.float32)
+    K = np.array([[[-1e9, 0.0, 3.0, 1e9, -5.0]]], np.float32)
+    V = np.arange(5, dtype=np.float32)[None, None]
+    out = np.empty_like(V)
+    attend(1, *dropping(0.0), Q, K, V, out)
+    np.testing.assert_allclose(out[0, 0], [0, 1, 2, 3, 3], atol=1e-6)
+
+
+def test_weights_are_dropped_at_the_given_rate_and_independently():
+    kept = np.stack([kept_weights(key, 0.1, 8, 64) for key in (1, 2)])
+    lower = np.tri(64, dtype=bool)
+    values = kept[..., lower]
+    dropped = values == 0.0
+    np.testing.assert_allclose(values[~dropped], 1 / 0.9, rtol=1e-5)
+    error = np.sqrt(0.1 * 0.9 / dropped.size)
+    assert abs(dropped.mean() - 0.1) < 4 * error
+    # Two keys, two heads, neighbouring rows, neighbouring columns: all meet as often as chance has it.
+    gone = (kept == 0.0) & lower
+    both = [
+        (gone[0] & gone[1])[..., lower],
+        (gone[:, 0] & gone[:, 1])[..., lower],
+        (gone[..., 1:, :] & gone[..., :-1, :])[..., lower[:-1]],
+        (gone[..., :, 1:] & gone[..., :, :-1])[..., lower[:, 1:]],
+    ]
+    for together in both:
+        assert abs(together.mean() - 0.01) < 4 * np.sqrt(0.01 * 0.99 / together.size)
+
+
+@pytest.mark.parametrize(("x_dim", "y_dim", "width"), [(1, 1, 1), (2, 1, 2), (3, 2, 4), (3, 3, 9)])
+def test_the_network_that_is_trained_is_pytorchs(torch, x_dim, y_dim, width):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        network = _network(torch, x_dim, y_dim, width, 12).eval()
+        torch.nn.init.normal_(network.positions)
+        x, y = torch.randn(5, 12, x_dim), torch.randn(5, 12, y_dim)
+    later = torch.ones(12, 12, dtype=torch.bool).triu(1)
+    results = []
+    for forecast in (
+        lambda: network(x),
+        lambda: network.head(network.encoder(network.input(x) + network.positions, mask=later, is_causal=True)),
+    ):
+        network.zero_grad()
+        out = forecast()
+        ((out - y) ** 2).mean().backward()
+        results.append((out.detach(), {name: p.grad.clone() for name, p in network.named_parameters()}))
+    (ours, our_gradients), (theirs, their_gradients) = results
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+    for name, gradient in their_gradients.items():
+        np.testing.assert_allclose(our_gradients[name], gradient, rtol=1e-3, atol=1e-4, err_msg=name)
+
+
 def sine(steps=120):
     wave = np.sin(np.arange(steps + 1) / 4.0)
     return wave[:-1, None], wave[1:, None]
@@ -326,7 +412,9 @@ def test_pretraining_depends_on_its_seed_and_leaves_global_randomness_alone(torc
     assert repr(np.random.get_state()) == repr(numpy_before)  # noqa: NPY002
     assert torch.get_default_dtype() == torch.float32
     torch.rand(5)
+    torch.set_num_threads(2)
     assert same_weights(train(), one)
+    assert torch.get_num_threads() == 2
     assert not same_weights(train(seed=4), one)
 
 
@@ -353,6 +441,39 @@ def test_seeing_everything_is_asked_for_and_recorded(torch):
     assert not same_weights(pretrain_transformer(inputs, targets, **QUICK, see_everything=True), transformer)
     with pytest.raises(InvalidInput, match=r"^scored_from: got 50 with see_everything=True"):
         pretrain_transformer(inputs, targets, **QUICK, see_everything=True, scored_from=50)
+
+
+SHORT: dict[str, Any] = {"features": 2, "seed": 5, "epochs": 2, "look_ahead": True}
+
+
+def test_sequences_may_be_cut_by_the_caller(torch):
+    inputs, targets = (np.tile(part, (20, 1, 1)) for part in sine(12))
+    transformer = pretrain_on_sequences(inputs, targets, **SHORT)
+    assert transformer.look_ahead
+    # There is one place for a slice of 12 steps out of 12.
+    settings = {name: SHORT[name] for name in ("features", "seed", "epochs")}
+    assert same_weights(pretrain_transformer(*sine(12), **settings, sequences=20), transformer)
+    targets[3] *= 2.0
+    assert not same_weights(pretrain_on_sequences(inputs, targets, **SHORT), transformer)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"inputs": np.ones((4, 1))},
+            r"^inputs: got shape \(4, 1\). Pass an array of shape \(sequences, length, x_dim\)",
+        ),
+        ({"targets": np.ones((4, 5, 1))}, r"^targets: got 4 sequences of 5 steps. .* as inputs, 4 of 6 steps"),
+        ({"targets": np.full((4, 6, 1), np.inf)}, r"^targets: got inf at index \(0, 0, 0\)"),
+        ({"context": 7}, r"^sequence_length: got 6. Pass at least the context, 7"),
+        ({"look_ahead": None}, r"^look_ahead: got NoneType"),
+    ],
+)
+def test_bad_sequences_are_refused(torch, change, message):
+    arguments = {"inputs": np.ones((4, 6, 1)), "targets": np.ones((4, 6, 1)), **SHORT} | change
+    with pytest.raises(InvalidInput, match=message):
+        pretrain_on_sequences(**arguments)
 
 
 def test_the_rate_falls_to_a_tenth_after_50_epochs(torch):

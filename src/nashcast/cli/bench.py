@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
+
+from nashcast.cli.printed import print_json
+from nashcast.reports.formats import duration
 
 HEADINGS = (
     "agents",
@@ -69,7 +71,7 @@ def run_replay(chosen: argparse.Namespace) -> None:
             per_step = duration(row["us_per_step"] * 1e-6)
             print(f"{row['case']:72}{duration(row['seconds']):>10}{per_step:>12} a step", flush=True)
     if chosen.json:
-        print(json.dumps({"rows": rows}))
+        print_json({"rows": rows})
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -90,7 +92,7 @@ def run(chosen: argparse.Namespace) -> None:
         elif sys.stderr.isatty():
             print(f"\r{len(rows)} of {len(cases)}", end="", file=sys.stderr, flush=True)
     if chosen.json:
-        print(json.dumps({"rows": rows}))
+        print_json({"rows": rows})
     elif chosen.only != "paper":
         for noisy in (False, True):
             kind = "noisy" if noisy else "deterministic"
@@ -116,10 +118,3 @@ def line(row: dict) -> str:
         "–" if row["peak_mb"] is None else f"{row['peak_mb']:,.0f}",
     )
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def duration(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"

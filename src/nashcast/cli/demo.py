@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
-WIDTH = 30
+from nashcast.cli.printed import print_json
+from nashcast.cli.progress import Progress
 
 
 def add_to(commands) -> None:
@@ -31,23 +31,13 @@ def run(chosen: argparse.Namespace) -> None:
     check.whole("--steps", chosen.steps, least=100)
     if not chosen.json:
         print("The first run compiles for up to a minute; later ones take seconds.", file=sys.stderr, flush=True)
-    results = []
+    results, progress = [], Progress(shown=not chosen.json and sys.stderr.isatty())
     for stream in (concept_shift(target=1), ecb_rates(steps=chosen.steps)):
-        progress = None if chosen.json or not sys.stderr.isatty() else _bar(stream.name)
-        results.append(show(stream, chosen.seed, progress))
+        results.append(show(stream, chosen.seed, lambda done, total, name=stream.name: progress(name, done, total)))
         if not chosen.json:
             print(page(results[-1]), flush=True)
     if chosen.json:
-        print(json.dumps({"streams": [result._asdict() for result in results]}))
-
-
-def _bar(name: str):
-    def show_progress(done: int, total: int) -> None:
-        filled = WIDTH * done // total
-        text = "\r" + " " * (WIDTH + 30) + "\r" if done == total else f"\r{name} [{'█' * filled:{WIDTH}}]"
-        print(text, end="", file=sys.stderr, flush=True)
-
-    return show_progress
+        print_json({"streams": [result._asdict() for result in results]})
 
 
 def page(result) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from nashcast import __version__
-from nashcast.cli import bench, demo
+from nashcast.cli import bench, data, demo, report, reproduce, run, sweep
 from nashcast.errors import NashcastError
 
 
@@ -15,7 +15,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="nashcast", description="Federate black-box forecasters online.")
     top.add_argument("--version", action="version", version=f"nashcast {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (demo, bench):
+    for command in (demo, data, run, sweep, report, reproduce, bench):
         command.add_to(commands)
     return top
 

@@ -51,7 +51,7 @@ class EchoState:
         return _Built(self, A, B, b)
 
 
-_ACTIVATE = {
+ACTIVATE = {
     "hard_sigmoid": lambda v: np.clip(v / 6.0 + 0.5, 0.0, 1.0),
     "relu": lambda v: np.maximum(v, 0.0),
     "tanh": np.tanh,
@@ -62,7 +62,7 @@ class _Built(BuiltEncoder):
     def __init__(self, description: EchoState, A: np.ndarray, B: np.ndarray, b: np.ndarray):
         self._A, self._B, self._b = A, B, b
         self._sigma = np.full(len(b), float(description.noise))
-        self._activate = _ACTIVATE[description.activation]
+        self._activate = ACTIVATE[description.activation]
         self._activation, self._samples = ACTIVATIONS[description.activation], description.samples
         self._leak = float(description.leak)
         self.features = b.shape[1]

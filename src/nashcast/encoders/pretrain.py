@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from contextlib import contextmanager
+from math import isfinite, sqrt
 
 import numpy as np
 
 from nashcast import seeds
+from nashcast.encoders import attention
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
 from nashcast.maths import check
@@ -51,25 +53,60 @@ def pretrain_transformer(
     batch: sequences in one gradient step.   context: of the resulting `Transformer`.
     progress: called as progress(epoch, loss) after each epoch 1, 2, …, with its mean training loss.
 
-    Same seed, machine and number of threads, same weights. No global random state is read or changed.
+    Same seed and machine, same weights: it runs in float32 on one thread. No global random state is read or changed.
     """
-    for name, value in (("features", features), ("epochs", epochs), ("sequences", sequences), ("batch", batch)):
-        check.whole(name, value, least=1)
+    check.whole("sequences", sequences, least=1)
     check.whole("context", context, least=1)
+    check.whole("seed", seed, least=0)
+    X, Y = _before_scoring(inputs, targets, scored_from, see_everything)
+    length = _slice_length(sequence_length, context, len(X))
+    rng = seeds.generator(seed, "pre-training slices")
+    rows = rng.integers(len(X) - length + 1, size=sequences)[:, None] + np.arange(length)
+    return pretrain_on_sequences(
+        X[rows], Y[rows], features=features, seed=seed, epochs=epochs, batch=batch, rate=rate,
+        weight_decay=weight_decay, context=context, look_ahead=see_everything, progress=progress,
+    )  # fmt: skip
+
+
+def pretrain_on_sequences(
+    inputs,
+    targets,
+    *,
+    features: int,
+    seed: int,
+    look_ahead: bool,
+    epochs: int = 400,
+    batch: int = 10,
+    rate: float = 1e-3,
+    weight_decay: float = 2e-3,
+    context: int = 1,
+    progress: Callable[[int, float], object] | None = None,
+) -> Transformer:
+    """As `pretrain_transformer`, on sequences that are cut already, each scaled in its own way if need be.
+
+    inputs: (sequences, length, x_dim).   targets: (sequences, length, y_dim).
+    look_ahead: whether they reach into the period that will be scored; the result says so, nothing here can know.
+    """
+    for name, value in (("features", features), ("epochs", epochs), ("batch", batch), ("context", context)):
+        check.whole(name, value, least=1)
     check.number("rate", rate, above=0.0)
     check.number("weight_decay", weight_decay, least=0.0)
     check.whole("seed", seed, least=0)
     if progress is not None and not callable(progress):
         raise InvalidInput("progress", check.describe(progress), "Pass something that can be called as (epoch, loss).")
-    X, Y = _before_scoring(inputs, targets, scored_from, see_everything)
-    length = _slice_length(sequence_length, context, len(X))
+    X = check.of_rank("inputs", inputs, ("sequences", "length", "x_dim"))
+    Y = check.of_rank("targets", targets, ("sequences", "length", "y_dim"))
+    if X.shape[:2] != Y.shape[:2]:
+        remedy = f"Pass as many and as long ones as inputs, {X.shape[0]} of {X.shape[1]} steps."
+        raise InvalidInput("targets", f"{Y.shape[0]} sequences of {Y.shape[1]} steps", remedy)
+    check.finite("inputs", X)
+    check.finite("targets", Y)
+    _long_enough(X.shape[1], context)
 
-    rng = seeds.generator(seed, "pre-training slices")
-    rows = rng.integers(len(X) - length + 1, size=sequences)[:, None] + np.arange(length)
-    order = (rng.permutation(sequences) for _ in range(epochs))
-
-    weights = _train(X[rows], Y[rows], features, seed, order, batch, rate, weight_decay, progress)
-    return Transformer(weights, y_dim=Y.shape[1], context=context, look_ahead=see_everything)
+    rng = seeds.generator(seed, "pre-training order")
+    order = (rng.permutation(len(X)) for _ in range(epochs))
+    weights = _train(X, Y, features, seed, order, batch, rate, weight_decay, progress)
+    return Transformer(weights, y_dim=Y.shape[2], context=context, look_ahead=look_ahead)
 
 
 def _before_scoring(inputs, targets, scored_from, see_everything) -> tuple[np.ndarray, np.ndarray]:
@@ -98,13 +135,17 @@ def _slice_length(sequence_length, context: int, steps: int) -> int:
         length = max(min(SEQUENCE_LENGTH, steps), context)
     else:
         length = check.whole("sequence_length", sequence_length, least=1)
-    if length < context:
-        remedy = f"Pass at least the context, {context}: it would have positions that were never trained."
-        raise InvalidInput("sequence_length", f"{length}", remedy)
+    _long_enough(length, context)
     if steps < length:
         remedy = f"Pass at least {length} before the scored period, or a shorter sequence_length and context."
         raise InvalidInput("inputs", f"{steps} rows to train on", remedy)
     return length
+
+
+def _long_enough(length: int, context: int) -> None:
+    if length < context:
+        remedy = f"Pass at least the context, {context}: it would have positions that were never trained."
+        raise InvalidInput("sequence_length", f"{length}", remedy)
 
 
 def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> dict[str, np.ndarray]:
@@ -112,12 +153,12 @@ def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> 
     torch = _torch()
     length, y_dim = Y.shape[1:]
     # Only this generator is used on the CPU; torch.manual_seed would reach those of other devices as well.
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.enable_grad():
+    with _one_thread(torch), torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.enable_grad():
         torch.default_generator.manual_seed(seeds.key(seed, "pre-training weights"))
         network = _network(torch, X.shape[2], y_dim, y_dim * features, length)
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay)
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay, foreach=True)
         schedule = torch.optim.lr_scheduler.StepLR(optimiser, RATE_FALLS_EVERY, RATE_FALLS_BY)
-        X, Y = torch.from_numpy(X), torch.from_numpy(Y)
+        X, Y = torch.from_numpy(X).float(), torch.from_numpy(Y).float()
         for epoch, indices in enumerate(order, start=1):
             total = 0.0
             for chosen in torch.from_numpy(indices).split(batch):
@@ -132,31 +173,82 @@ def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> 
                 raise InvalidInput("rate", f"{rate:g}, with which the loss is not finite in epoch {epoch}", remedy)
             if progress is not None:
                 progress(epoch, total / len(X))
-        arrays = {name: value.numpy().copy() for name, value in network.state_dict().items()}
+        arrays = {name: value.double().numpy() for name, value in network.state_dict().items()}
     return {name: value for name, value in arrays.items() if not name.startswith("head.")}
 
 
+@contextmanager
+def _one_thread(torch):
+    """Everything is so small that more cost time, and their number would change the last digits of a sum."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
-    """Input projection, learned positions, causal encoder and linear head: (batch, length, x_dim) to (…, y_dim)."""
-    nn, real = torch.nn, torch.float64
+    """Input projection, learned positions, causal encoder and linear head: (batch, length, x_dim) to (…, y_dim).
+
+    The layers hold the parameters and initialise them; their pass is written out, since their own forms the matrices
+    of attention weights and takes six to twenty times as long.
+    """
+    nn, F = torch.nn, torch.nn.functional
+    attend = _attention(torch)
+    heads = heads_for(width)
 
     class Network(nn.Module):
         def __init__(self):
             super().__init__()
-            self.input = nn.Linear(x_dim, width, dtype=real)
-            self.positions = nn.Parameter(torch.zeros(positions, width, dtype=real))
-            layer = nn.TransformerEncoderLayer(
-                width, heads_for(width), FEED_FORWARD, DROPOUT, batch_first=True, norm_first=False, dtype=real
-            )
+            self.input = nn.Linear(x_dim, width)
+            self.positions = nn.Parameter(torch.zeros(positions, width))
+            layer = nn.TransformerEncoderLayer(width, heads, FEED_FORWARD, DROPOUT, batch_first=True, norm_first=False)
             self.encoder = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
-            self.head = nn.Linear(width, y_dim, dtype=real)
-            later = torch.ones(positions, positions, dtype=torch.bool).triu(1)
-            self.register_buffer("later", later, persistent=False)
+            self.head = nn.Linear(width, y_dim)
 
         def forward(self, x):
-            return self.head(self.encoder(self.input(x) + self.positions, mask=self.later, is_causal=True))
+            h = self.input(x) + self.positions
+            for layer in self.encoder.layers:
+                drop = layer.dropout.p if self.training else 0.0
+                h = layer.norm1(h + F.dropout(self.attended(layer.self_attn, h, drop), drop))
+                up = F.dropout(F.relu(layer.linear1(h)), drop)
+                h = layer.norm2(h + F.dropout(layer.linear2(up), drop))
+            return self.head(h)
+
+        def attended(self, attention, h, drop):
+            B, L, d = h.shape
+            size = d // heads
+            mixed = F.linear(h, attention.in_proj_weight, attention.in_proj_bias)
+            Q, K, V = mixed.view(B, L, 3, heads, size).permute(2, 0, 3, 4, 1).contiguous().view(3, -1, size, L)
+            joined = attend(Q / sqrt(size), K, V, drop)
+            return attention.out_proj(joined.view(B, d, L).transpose(1, 2))
 
     return Network()
+
+
+def _attention(torch):
+    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient."""
+
+    class Attention(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, Q, K, V, drop):
+            key = int(torch.randint(2**62, ()))
+            ctx.settings = key, np.uint32(drop * 2**32), np.float32(1 / (1 - drop))
+            out = torch.empty_like(Q)
+            attention.attend(*ctx.settings, *(array.numpy() for array in (Q, K, V, out)))
+            ctx.save_for_backward(Q, K, V, out)
+            return out
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            saved = ctx.saved_tensors
+            found = [torch.empty_like(saved[0]) for _ in range(3)]
+            arrays = (array.numpy() for array in (*saved, gradients[0].contiguous(), *found))
+            attention.attend_backward(*ctx.settings, *arrays)
+            return *found, None
+
+    return Attention.apply
 
 
 def _torch():

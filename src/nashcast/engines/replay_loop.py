@@ -13,7 +13,7 @@ from nashcast.maths.ridge import fade, fill_long_memory_decoder, remember_row, s
 
 
 @njit(cache=True)
-def _fit(
+def fit_decoder(
     features, targets, presents, place, i, t, p, d, ridge, decay, window, forgetting, gram, cross, scratch, decoder
 ):
     """Agent i's own decoder before step t (Proposition 1)."""
@@ -39,7 +39,7 @@ def _fit(
 
 
 @njit(cache=True)
-def _move(features, t, place, i, p, d, present, decoder, relative, raw, out):
+def move(features, t, place, i, p, d, present, decoder, relative, raw, out):
     """Ŷ_{t+1} = Ŷ_t + Z_t β, with forecasts among the features taken relative to Ŷ_t."""
     for a in range(p):
         total = present[a]
@@ -98,12 +98,12 @@ def run_loop(
         for i in range(N):
             d, place, first = agents[i, 0], agents[i, 1], agents[i, 3]
             decoder = decoders[first : first + d]
-            _fit(
+            fit_decoder(
                 features, targets, presents, place, i, t, p, d, ridge[i], decay[i], window[i], forgetting[i],
                 grams[i, :d, :d], crosses[i, :d], scratch, decoder,
             )  # fmt: skip
             raw[place : place + p * d] = features[t, place : place + p * d]
-            _move(features, t, place, i, p, d, now[i], decoder, relative[i], raw[place : place + p * d], own[t])
+            move(features, t, place, i, p, d, now[i], decoder, relative[i], raw[place : place + p * d], own[t])
 
         # Algorithm 1, "compute mixture weights".
         for i in range(N):
@@ -146,7 +146,7 @@ def run_loop(
                     decoder = game_decoders[T - 1, first : first + d]
                 for a in range(p):
                     now[i, a] = game_states[T, i, a] if played else targets[t, a]
-                _move(features, t, place, i, p, d, now[i], decoder, relative[i], raw[place : place + p * d], own[t])
+                move(features, t, place, i, p, d, now[i], decoder, relative[i], raw[place : place + p * d], own[t])
 
         # Algorithm 1, last line; and what the agents remember of this step.
         for a in range(p):

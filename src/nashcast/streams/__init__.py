@@ -1,7 +1,33 @@
 """Where observations come from; one series to a file."""
 
+from nashcast.streams.bank_of_canada import bank_of_canada
 from nashcast.streams.base import Stream
+from nashcast.streams.brownian import brownian
+from nashcast.streams.catalog import Entry, catalogue, open_stream
 from nashcast.streams.concept_shift import concept_shift
 from nashcast.streams.ecb_rates import ecb_rates
+from nashcast.streams.ett import ett
+from nashcast.streams.files import add, fetch
+from nashcast.streams.logistic_map import logistic_map
+from nashcast.streams.periodic import periodic
+from nashcast.streams.river_series import airline_passengers, water_flow
+from nashcast.streams.table import table
 
-__all__ = ["Stream", "concept_shift", "ecb_rates"]
+__all__ = [
+    "Entry",
+    "Stream",
+    "add",
+    "airline_passengers",
+    "bank_of_canada",
+    "brownian",
+    "catalogue",
+    "concept_shift",
+    "ecb_rates",
+    "ett",
+    "fetch",
+    "logistic_map",
+    "open_stream",
+    "periodic",
+    "table",
+    "water_flow",
+]

@@ -8,9 +8,25 @@ import numpy as np
 
 
 class Stream(NamedTuple):
-    """Row t of inputs is known when row t of targets is to be forecast."""
+    """Row t of inputs is known when row t of targets is to be forecast.
+
+    offset, unit: a target in its own units is offset + unit · what stands here.   dates: of the targets, if any.
+    """
 
     name: str
     inputs: np.ndarray  # (steps, x_dim)
     targets: np.ndarray  # (steps, y_dim)
     start: np.ndarray  # (y_dim,), the target before the first
+    offset: np.ndarray | float = 0.0
+    unit: np.ndarray | float = 1.0
+    dates: tuple[str, ...] = ()
+
+    def in_units(self, values: np.ndarray) -> np.ndarray:
+        """Targets or forecasts (…, y_dim) in the units they were recorded in."""
+        return self.offset + self.unit * np.asarray(values)
+
+    @property
+    def persistence_mse(self) -> float:
+        """The error of forecasting that the target stays where it is, averaged over steps and coordinates."""
+        before = np.vstack([self.start, self.targets[:-1]])
+        return float(np.mean((self.targets - before) ** 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nashcast.errors import InvalidInput
 from nashcast.maths import check
 from nashcast.streams.base import Stream
 
@@ -19,5 +20,7 @@ def concept_shift(steps: int = 200, target: int | None = None) -> Stream:
     share = np.where(p < first, 1.0, np.where(p > last, 0.0, np.cos(2 * (p - first))))
     y = np.stack([share * b + (1 - share) * a for b, a in zip(before, after, strict=True)], axis=1)
     x = np.stack([p, p, root], axis=1)
-    chosen = y if target is None else y[:, [check.whole("target", target, least=0)]]
+    if target is not None and check.whole("target", target, least=0) > 1:
+        raise InvalidInput("target", f"{target}", "Pass 0 or 1 for one of the two targets, or None for both.")
+    chosen = y if target is None else y[:, [target]]
     return Stream("concept shift", x[1 : R + 1], chosen[1 : R + 1], chosen[0])

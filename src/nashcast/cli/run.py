@@ -1,0 +1,151 @@
+"""`nashcast run federation.toml`: a federation described in a file, run on its stream and recorded."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from nashcast.cli.printed import print_json
+from nashcast.cli.progress import Progress
+
+WIDTH = 40
+SHOWN_AGENTS = 10
+
+
+def add_to(commands) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a federation described in a file",
+        description="Run the federation a TOML file describes on its stream: its error beside itself without the game "
+        "and beside persistence, its last weights, and a record of every step.",
+    )
+    add_file_options(run)
+    run.add_argument("--no-record", action="store_true", help="write nothing")
+    run.add_argument("--overwrite", action="store_true", help="replace a record of other settings")
+    run.add_argument("--seed", type=int, metavar="N", help="instead of the file's seed")
+    run.set_defaults(run=main)
+
+
+def add_file_options(command) -> None:
+    """What `run` and `sweep` have in common."""
+    command.add_argument("file", metavar="FILE", help="TOML file")
+    command.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where to write (runs/…, named after the file's name)"
+    )
+    command.add_argument("--steps", type=int, metavar="N", help="only the first N steps of the stream")
+    command.add_argument(
+        "--set", dest="changes", action="append", default=[], type=change, metavar="KEY=VALUE",
+        help="instead of the file's value, for example agents.ridge=3 or game=false; may be given again",
+    )  # fmt: skip
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def change(text: str) -> tuple[str, Any]:
+    """One KEY=VALUE, its value as in TOML; what TOML cannot read is a text."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise argparse.ArgumentTypeError(f"got {text!r}; write KEY=VALUE, for example agents.ridge=3")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value
+
+
+def changes_of(chosen: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """What the command line sets instead of the file."""
+    given = {name: getattr(chosen, name) for name in names}
+    return dict(chosen.changes) | {name: value for name, value in given.items() if value is not None}
+
+
+def slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "run"
+
+
+def command_line(chosen: argparse.Namespace, *flags: str) -> str:
+    """What to type to get the same again."""
+    words = ["nashcast", chosen.command, chosen.file]
+    for name in ("seed", "steps"):
+        if getattr(chosen, name, None) is not None:
+            words += [f"--{name}", str(getattr(chosen, name))]
+    for key, value in chosen.changes:
+        words += ["--set", f"{key}={toml(value)}"]
+    return shlex.join([*words, *flags])
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it: JSON's way, for all that a setting can be short of a table."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {toml(part)}" for name, part in value.items()) + "}"
+    return json.dumps(value)
+
+
+def main(chosen: argparse.Namespace) -> None:
+    from nashcast.experiments.config import load
+    from nashcast.experiments.run import check_folder, run, save
+
+    config = load(chosen.file, changes_of(chosen, "seed", "steps"))
+    folder = chosen.out or Path("runs") / f"{slug(config.name)}-{config.seed}"
+    if not chosen.no_record:
+        check_folder(folder, config, overwrite=chosen.overwrite)
+    progress = Progress()
+    if sys.stderr.isatty():
+        print("running; the first time it compiles for up to a minute", end="", file=sys.stderr, flush=True)
+    try:
+        outcome = run(
+            config, command=command_line(chosen), progress=lambda done, total: progress("steps, online", done, total)
+        )
+    finally:
+        progress.clear()
+    if not chosen.no_record:
+        save(outcome, folder)
+    if chosen.json:
+        about = {"record": None if chosen.no_record else str(folder), **outcome.about}
+        print_json(about)
+        return
+    print(page(outcome.about))
+    if not chosen.no_record:
+        print(f"record: {folder}")
+        print(f"report: nashcast report {shlex.quote(str(folder))}")
+
+
+def page(about: dict) -> str:
+    summary = about["summary"]
+    base = summary["persistence_mse"]
+    game = about["settings"]["game"]
+    kind = f"game, look-back {game['lookback']}, every {game['every']}" if game else "no game"
+    if about["settings"]["federation"]["anchored"]:
+        kind = "anchored, no game"
+    lines = [
+        f"{about['name']}: {about['stream']['name']}, {summary['steps']} steps, seed {about['seed']}",
+        f"  {'':{WIDTH}}{'MSE':>12}{'skill':>10}   skill: 1 - MSE / persistence's",
+        error_line(f"federation, {kind}", summary["mse"], base),
+    ]
+    lines += [error_line(f"federation, {name}", error, base) for name, error in summary["baselines"].items()]
+    lines.append(error_line("persistence", base, base))
+    agents = summary["agents_mse"]
+    lines.append("  each agent's own forecasts within the federation:")
+    lines += [error_line(f"  {name}", error, base) for name, error in list(agents.items())[:SHOWN_AGENTS]]
+    weights = [f"{name}: {weight:.3f}" for name, weight in summary["last_weights"].items()][:SHOWN_AGENTS]
+    if len(agents) > SHOWN_AGENTS:
+        lines.append(f"    … and {len(agents) - SHOWN_AGENTS} more, in the record")
+        weights.append("…")
+    lines.append(f"  last weights: {', '.join(weights)}")
+    if summary["engine"] == "online":
+        lines.append(f"  run online, step by step ({summary['online_because']})")
+        lines += [f"    {name} sat out {steps} steps" for name, steps in summary["absences"].items()]
+    return "\n".join(lines)
+
+
+def error_line(label: str, error: float, base: float) -> str:
+    from nashcast.experiments.run import diverged, skill
+
+    if diverged(error, base):
+        return f"  {label[:WIDTH]:{WIDTH}}{'diverges':>12}{'–':>10}"
+    part = skill(error, base)
+    return f"  {label[:WIDTH]:{WIDTH}}{error:12.3e}{'–' if part is None else f'{part:.3f}':>10}"

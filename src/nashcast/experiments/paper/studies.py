@@ -1,0 +1,94 @@
+"""Every study of the paper by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.experiments.paper.many import Options
+from nashcast.experiments.paper.runs import stream_of
+from nashcast.experiments.paper.settings import DATASETS, Setting
+from nashcast.experiments.paper.study_ablations import frequency, lookback, weights
+from nashcast.experiments.paper.study_encoders import normalisation, relu_growth
+from nashcast.experiments.paper.study_errata import errata
+from nashcast.experiments.paper.study_grids import hyperparameters
+from nashcast.experiments.paper.study_published import (
+    echo_table,
+    searched_table,
+    tanh_line,
+    training_notes,
+    transformer_table,
+)
+from nashcast.experiments.paper.study_runtime import runtime
+from nashcast.experiments.paper.study_table import overlay_figures, summary, table_rows, wide_table
+from nashcast.experiments.paper.study_validation import validation
+from nashcast.records.study import Figure, Line, Panel, Study
+
+
+class Found(NamedTuple):
+    """A study, and its rows as other programs read them."""
+
+    study: Study
+    rows: list[dict]
+
+
+def _table1(options: Options) -> tuple[Study, list[dict]]:
+    rows = table_rows("table1", options)
+    tables, notes = [wide_table("Table 1", rows, options.as_published)], summary(rows)
+    if options.as_published:
+        tables += [table for table in (searched_table(rows, options), echo_table(rows)) if table.rows]
+        if "esn" in options.models:
+            notes.append(tanh_line(options))
+    if "transformer" in options.models:
+        causal = transformer_table(options)
+        tables += [] if causal is None else [causal]
+        notes += training_notes()
+    arrays: dict[str, np.ndarray] = {}
+    figures = overlay_figures(options, arrays)
+    title = "Table 1: errors with and without the game"
+    return Study(
+        "table1", title, "", seeds=list(options.seeds), notes=notes, tables=tables, figures=figures, arrays=arrays
+    ), rows
+
+
+def _datasets(options: Options) -> Study:
+    """The five series."""
+    arrays, panels = {}, []
+    for dataset in DATASETS:
+        stream = stream_of(Setting("esn", dataset, 2, 0.0, 1.0, 1))
+        lines = []
+        for k in range(stream.targets.shape[1]):
+            arrays[f"{dataset}.{k}"] = stream.targets[:, k]
+            lines.append(Line(f"target {k + 1}", f"{dataset}.{k}"))
+        panels.append(Panel(dataset, "step", "value", lines))
+    figure = Figure("datasets", "The five series", "What is to be forecast, as the paper's code scales it.", panels, 1)
+    return Study("datasets", "The paper's five series", "", figures=[figure], arrays=arrays)
+
+
+STUDIES: dict[str, Callable[[Options], Study | tuple[Study, list[dict]]]] = {
+    "datasets": _datasets,
+    "table1": _table1,
+    "validation": validation,
+    "lookback": lookback,
+    "frequency": frequency,
+    "weights": weights,
+    "runtime": runtime,
+    "relu-growth": relu_growth,
+    "normalisation": normalisation,
+    "errata": errata,
+    "hyperparameters": hyperparameters,
+}
+
+
+def carry_out(name: str, options: Options, command: str) -> Found:
+    """Run a study, or finish one that was interrupted."""
+    begun = time.perf_counter()
+    result = STUDIES[name](options)
+    study, rows = result if isinstance(result, tuple) else (result, [])
+    seconds = time.perf_counter() - begun
+    rows = rows or [dict(row) for table in study.tables for row in table.rows]
+    return Found(replace(study, command=command, seconds=seconds), rows)

@@ -1,0 +1,137 @@
+"""Recursive least squares on five sets of features: the linear and nearly linear baselines.
+
+Every set forecasts the change from the last target, so a ridge pulls towards persistence and not towards zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from nashcast import seeds
+from nashcast.errors import InvalidInput
+from nashcast.maths import check, positive
+
+FORGETTING = 0.99
+LINEAR_RIDGE = 0.3
+NONLINEAR_RIDGE = 0.1
+AR_LAGS = 4
+INPUT_LAGS = 2
+PRODUCTS_OF = 12
+RANDOM_FEATURES = 50
+RANDOM_SEED = 2024
+
+
+def on_lags(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Autoregression: the last targets."""
+    return _least_squares(known, [_constant(known), _centred(_lags(known, AR_LAGS))], LINEAR_RIDGE)
+
+
+def on_increments(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The last changes of the target and the last change of the inputs; no constant, so no drift."""
+    return _least_squares(known, [_lags(_increments(known), AR_LAGS), _increments(inputs)], LINEAR_RIDGE)
+
+
+def on_inputs(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The last targets and the inputs."""
+    features = [_constant(known), _centred(_lags(known, INPUT_LAGS)), _centred(inputs)]
+    return _least_squares(known, features, LINEAR_RIDGE)
+
+
+def on_quadratics(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The last targets, the inputs, and the products of two of them (nonlinear vector autoregression)."""
+    u = np.hstack([_centred(_lags(known, INPUT_LAGS)), _centred(inputs)])
+    i, j = np.triu_indices(min(u.shape[1], PRODUCTS_OF))
+    return _least_squares(known, [_constant(known), u, u[:, i] * u[:, j]], NONLINEAR_RIDGE)
+
+
+def on_random_features(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The last target, the inputs, and ReLU of fixed random combinations of both, standardised as they come."""
+    x = np.hstack([known, inputs])
+    rng = seeds.generator(RANDOM_SEED, "baselines", "random features")
+    A = rng.standard_normal((x.shape[1], RANDOM_FEATURES)) / np.sqrt(x.shape[1])
+    b = rng.standard_normal(RANDOM_FEATURES)
+    features = [_constant(known), _centred(x), np.maximum(standardised(x) @ A + b, 0.0)]
+    return _least_squares(known, features, NONLINEAR_RIDGE)
+
+
+def _least_squares(known: np.ndarray, features: list[np.ndarray], ridge: float) -> np.ndarray:
+    # The changes in `known` end one row before the features do: no forecast can see its own target.
+    return known + rls(np.hstack(features), np.diff(known, axis=0), forgetting=FORGETTING, ridge=ridge)
+
+
+def _constant(series: np.ndarray) -> np.ndarray:
+    return np.ones((len(series), 1))
+
+
+def _lags(series: np.ndarray, count: int) -> np.ndarray:
+    """Each row beside the count - 1 before it, newest first; what lies before the first row is taken equal to it."""
+    rows = np.arange(len(series))
+    return np.hstack([series[np.maximum(rows - lag, 0)] for lag in range(count)])
+
+
+def _increments(series: np.ndarray) -> np.ndarray:
+    return np.diff(series, axis=0, prepend=series[:1])
+
+
+def _centred(series: np.ndarray) -> np.ndarray:
+    """Less its first row, which is known from the start, so that forecasts do not depend on where zero is."""
+    return series - series[0]
+
+
+def standardised(series: np.ndarray) -> np.ndarray:
+    """Row t less the mean and divided by the standard deviation of rows 0 … t; 0 where those do not differ."""
+    x = _centred(series)
+    n = np.arange(1, len(x) + 1)[:, None]
+    mean = np.cumsum(x, axis=0) / n
+    variance = np.cumsum(x * x, axis=0) / n - mean * mean
+    differ = variance > 0.0
+    return np.where(differ, x - mean, 0.0) / np.sqrt(np.where(differ, variance, 1.0))
+
+
+def rls(features: np.ndarray, responses: np.ndarray, *, forgetting: float, ridge: float) -> np.ndarray:
+    r"""Forecast each response by least squares on those before it, all of them weighted by age.
+
+    $$\beta_t = \arg\min_\beta \sum_{s<t} \lambda^{t-1-s} \|r_s - \phi_s\beta\|^2 + \rho d \sum_j m_{tj} \|\beta_j\|^2,
+    \qquad m_{tj} = \frac{1}{t+1} \sum_{s \le t} \phi_{sj}^2$$
+
+    features: $\phi$, shape (steps, features).   responses: $r$, shape (steps - 1, y_dim): none is needed for the last.
+    forgetting: $0 < \lambda \le 1$.   ridge: $\rho > 0$. It grows with the features' number d and their mean squares,
+    so that neither their units nor how many there are sets how much they are believed, and does not fade with the data.
+    Row t of the result is $\phi_t\beta_t$; row 0 is 0. Not a number where the squares of the features overflow.
+    """
+    phi = check.of_rank("features", features, ("steps", "features"))
+    r = check.numbers("responses", responses, ("steps - 1", "y_dim"))
+    if r.ndim != 2 or len(r) != len(phi) - 1:
+        remedy = f"Pass an array of shape (steps - 1, y_dim) = ({len(phi) - 1}, y_dim)."
+        raise InvalidInput("responses", f"shape {check.shape_text(r.shape)}", remedy)
+    fading = check.number("forgetting", forgetting, above=0.0, most=1.0)
+    return _rls(phi, r, fading, check.number("ridge", ridge, above=0.0))
+
+
+@njit(cache=True, nogil=True)
+def _rls(phi, r, forgetting, ridge):
+    steps, d = phi.shape
+    p = r.shape[1]
+    forecasts = np.zeros((steps, p))
+    gram, cross, power = np.zeros((d, d)), np.zeros((p, d)), phi[0] ** 2
+    lower, beta = np.empty((d, d)), np.empty(d)
+    for t in range(1, steps):
+        for f in range(d):
+            for k in range(p):
+                cross[k, f] = forgetting * cross[k, f] + phi[t - 1, f] * r[t - 1, k]
+            for g in range(f + 1):
+                gram[f, g] = forgetting * gram[f, g] + phi[t - 1, f] * phi[t - 1, g]
+                lower[f, g] = gram[f, g]
+            power[f] += (phi[t, f] ** 2 - power[f]) / (t + 1)
+            # A feature that has always been 0 keeps the coefficient 0.
+            lower[f, f] += ridge * d * power[f] if power[f] > 0.0 else 1.0
+        if not positive.factor(lower, d):
+            forecasts[t] = np.nan
+            continue
+        for k in range(p):
+            beta[:] = cross[k]
+            positive.solve(lower, beta, d)
+            for f in range(d):
+                forecasts[t, k] += phi[t, f] * beta[f]
+    return forecasts

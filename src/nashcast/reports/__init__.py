@@ -1,0 +1,1 @@
+"""Tables, figures and pages; they read records and never recompute."""

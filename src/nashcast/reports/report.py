@@ -1,0 +1,31 @@
+"""The whole report of a record: a page, figures and Markdown, each written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nashcast.reports.figures import rendered
+from nashcast.reports.files import write_whole
+from nashcast.reports.markdown import markdown_page
+from nashcast.reports.of_record import study_of
+from nashcast.reports.page import PAGE, html_page
+
+FORMATS = ("html", "png", "pdf", "md")
+FIGURES, MARKDOWN = "figures", "report.md"
+
+
+def write_report(record: str | Path, out: str | Path | None = None, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write the report of the record in a folder, there or in `out`: what was written, in the order of FORMATS."""
+    study, folder = study_of(record), Path(record if out is None else out)
+    # Everything is made before anything is written: a missing package leaves no half of a report.
+    content: dict[Path, str | bytes] = {}
+    if "html" in formats:
+        content[folder / PAGE] = html_page(study)
+    pictures = [kind for kind in ("png", "pdf") if kind in formats]
+    for figure in study.figures if pictures else ():
+        drawn = rendered(figure, study.arrays, pictures)
+        content |= {folder / FIGURES / f"{figure.name}.{kind}": file for kind, file in drawn.items()}
+    if "md" in formats:
+        content[folder / MARKDOWN] = markdown_page(study, FIGURES if "png" in formats else None)
+    return [write_whole(path, file) for path, file in content.items()]

