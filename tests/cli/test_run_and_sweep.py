@@ -147,7 +147,13 @@ def test_a_sweep_prints_a_ranked_table_and_how_to_run_its_winner(here, capsys):
     assert lines[0] == (
         "A small one, really: 3 settings, 2 seeds each, ranked on steps 1 to 40, scored on steps 41 to 200"
     )
-    assert [line.split("  ")[0] for line in [lines[1], *lines[3:7]]] == ["rank", "1", "2", "1, anchored, no game", "persistence"]
+    assert [line.split("  ")[0] for line in [lines[1], *lines[3:7]]] == [
+        "rank",
+        "1",
+        "2",
+        "1, anchored, no game",
+        "persistence",
+    ]
     assert "… and 1 more settings: --top 3" in page
     assert "6 runs, " in page
     again = next(line for line in lines if line.startswith("best again: ")).removeprefix("best again: ")

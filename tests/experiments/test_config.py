@@ -127,6 +127,7 @@ BAD = [
     ("count = 2", "count = true", "agents[0].count: got true. Pass a whole number."),
     ('"random_features"', '"random_feature"', "agents[0].encoder: got 'random_feature'. Did you mean"),
     ('encoder = "linear"', "", "agents[1].encoder: got nothing. Pass one of persistence"),
+    ('encoder = "linear"', 'encodr = "linear"', "agents[1].encoder: got nothing, but a key 'encodr'. Pass one of"),
     ("features = 4", "", "agents[0].features: got nothing. Add features = … here: it has no default."),
     ("features = 4", "features = 0", "agents[0].features: got int 0. Pass a whole number ≥ 1."),
     ("noise = 0.5", "noise = -1", "agents[0].noise: got -1. Pass a number ≥ 0."),

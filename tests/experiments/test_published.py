@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.encoders.transformer import Transformer, weight_shapes
 from nashcast.experiments.paper.draws import draw, echo_states, random_features
 from nashcast.experiments.paper.published_game import Departures, Sampler, play_published
 from nashcast.experiments.paper.published_run import replay_published
@@ -218,3 +219,43 @@ def test_every_bold_setting_is_in_its_grid():
         for each in rows(model):
             assert set(each.bold) == set(each.grid)
             assert all(each.bold[name] in values for name, values in each.grid.items()), each
+
+
+def test_printed_errors_divide_by_the_number_of_targets():
+    """Erratum 6: the paper defines the error as a mean of squared norms; the printed one is half of that here."""
+    setting = row("esn", "concept", 2, False).setting()
+    printed = printed_line("table1", "esn", "concept", 2)["no_game"]
+    targets = stream_of(setting).targets
+    norms = [
+        np.sum((run(setting, seed, PUBLISHED).forecasts - targets) ** 2, axis=1).mean() for seed in (2024, 2025, 2026)
+    ]
+    assert np.mean(norms) == pytest.approx(2 * printed, rel=1e-5)
+
+
+def test_a_layer_norm_over_two_numbers_leaves_two_values():
+    """Erratum 10: whatever the weights, a transformer of width 2 says little more than a sign."""
+    rng = np.random.default_rng(0)
+    shapes = weight_shapes(3, 2, 1)
+    weights = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+    for name in shapes:
+        if "norm" in name:
+            weights[name] = np.ones(2) if name.endswith("weight") else np.zeros(2)
+    inputs = rng.normal(size=(500, 3))
+    built = Transformer(weights, y_dim=1).build(3, 1)
+    Z, _ = built.encode_series(inputs, built.start(), 0, 0)
+    np.testing.assert_allclose(Z[:, 0, 0], -Z[:, 0, 1], atol=1e-12)
+    assert np.mean(np.abs(np.abs(Z[:, 0, 0]) - 1) < 0.01) > 0.95
+
+
+def test_fresh_samples_at_every_place_make_the_same_game_differ_from_itself():
+    """Erratum 12: with samples shared by all places the game is one game; with 100 fresh ones it never is."""
+    rng = np.random.default_rng(4)
+    T, N, p, d = 3, 2, 1, 2
+    drive, B, Z = rng.normal(size=(T, N, p, d)), rng.normal(size=(N, p, p)), rng.uniform(size=(T, N, p, d))
+    w, y, start, nothing = rng.normal(size=(T, N)), rng.normal(size=(T, p)), np.zeros(p), np.zeros((1, N, p, p, d, d))
+    sampler = Sampler(100, drive, B, 1.0)
+    generator = np.random.Generator(np.random.PCG64(1))
+    games = [
+        play_published(Z, Z, nothing, w, y, start, 0.1, 0.1, False, False, sampler, generator)[0] for _ in range(20)
+    ]
+    assert np.std(games, axis=0).max() > 1e-3

@@ -135,3 +135,12 @@ def test_looks_differ_and_the_same_label_looks_the_same_in_every_panel():
     assert len({(look[name].colour, look[name].dash) for name in names}) == 24
     assert len({look[name].colour for name in names[:6]}) == len(COLOURS)
     assert (look["target"], look["persistence"]) == (FIXED["target"], FIXED["persistence"])
+
+
+def test_a_label_keeps_its_colour_from_figure_to_figure_while_there_are_enough():
+    first, second = Figure("f", "", "", [panel("a", "b", "c")]), Figure("g", "", "", [panel("c", "target", "d")])
+    assert looks(second, [first, second])["c"] == looks(first, [first, second])["c"] == looks(first)["c"]
+    assert looks(second)["c"] != looks(first)["c"]
+    assert list(looks(second, [first, second])) == ["c", "target", "d"]
+    crowd = Figure("h", "", "", [panel(*(f"line {i}" for i in range(9)))])
+    assert looks(second, [crowd, first, second]) == looks(second)

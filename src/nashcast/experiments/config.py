@@ -233,7 +233,10 @@ def _agent(place: Place, value: Any, folder: Path) -> AgentConfig:
     given = table(place, value)
     names = ", ".join(ENCODERS)
     if "encoder" not in given:
-        raise place.at("encoder").refused("nothing", f"Pass one of {names}.")
+        # Which other keys belong here depends on the encoder, so a misspelt `encoder` is looked for by itself.
+        meant = next((name for name in given if near(name, ["encoder"])), None)
+        got = "nothing" if meant is None else f"nothing, but a key {meant!r}"
+        raise place.at("encoder").refused(got, f"Pass one of {names}.")
     kind = read(place.at("encoder"), given["encoder"], "str")
     if kind not in ENCODERS:
         raise place.at("encoder").refused(repr(kind), f"{near(kind, ENCODERS)}Pass one of {names}.")

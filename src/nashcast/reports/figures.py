@@ -54,13 +54,15 @@ def draw(
     return [write_whole(Path(folder) / f"{stem}.{kind}", content) for kind, content in drawn.items()]
 
 
-def rendered(figure: Figure, arrays: Mapping[str, np.ndarray], formats: Sequence[str]) -> dict[str, bytes]:
-    """The figure's files by format. The same bytes for the same figure: without the moment it was drawn."""
+def rendered(
+    figure: Figure, arrays: Mapping[str, np.ndarray], formats: Sequence[str], among: Sequence[Figure] = ()
+) -> dict[str, bytes]:
+    """The figure's files by format, without the moment it was drawn: the same bytes each time. among: see `looks`."""
     matplotlib, files = _matplotlib(), {}
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         # A name may hold letters the font lacks; a box in their place is good enough.
         warnings.filterwarnings("ignore", message=".*Glyph")
-        paper = figure_on_paper(figure, arrays)
+        paper = figure_on_paper(figure, arrays, among)
         for kind in formats:
             target = io.BytesIO()
             metadata = {"CreationDate": None} if kind == "pdf" else {"Software": None}
@@ -69,7 +71,7 @@ def rendered(figure: Figure, arrays: Mapping[str, np.ndarray], formats: Sequence
     return files
 
 
-def figure_on_paper(figure: Figure, arrays: Mapping[str, np.ndarray]):
+def figure_on_paper(figure: Figure, arrays: Mapping[str, np.ndarray], among: Sequence[Figure] = ()):
     """The figure as a matplotlib Figure, before it is saved."""
     matplotlib = _matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -79,7 +81,7 @@ def figure_on_paper(figure: Figure, arrays: Mapping[str, np.ndarray]):
     columns = min(figure.columns, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
     panels = [drawable(panel, arrays, POINTS) for panel in figure.panels]
-    look, labels = looks(figure), legend_labels(panels)
+    look, labels = looks(figure, among), legend_labels(panels)
     shared = _share_a_legend(figure)
     with matplotlib.rc_context(_SETTINGS):
         room = ConstrainedLayoutEngine(w_pad=0.04, h_pad=0.04, wspace=0.03, hspace=0.05)
@@ -132,7 +134,7 @@ def _draw_panel(ax, panel: Panel, lines: Drawable, look: Mapping[str, Look]) -> 
         ax.set_xticks([], minor=True)
     ax.set_title(_text(textwrap.fill(panel.title, 44)), loc="left")
     ax.set_xlabel(_text(panel.x_label))
-    ax.set_ylabel(_text(textwrap.fill(panel.y_label, 26)))
+    ax.set_ylabel(_text(textwrap.fill(panel.y_label, 28)))
 
 
 def _draw_line(ax, series: Series, look: Look) -> None:

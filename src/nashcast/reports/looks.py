@@ -1,7 +1,8 @@
-"""How a line looks, by its label: the same in every panel of a figure, on paper and on the page."""
+"""How a line looks, by its label: the same in every panel, on paper and on the page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nashcast.records.study import Figure
@@ -29,16 +30,22 @@ FIXED = {
 }
 
 
-def looks(figure: Figure) -> dict[str, Look]:
-    """A look for each label, in the order they first occur. The first 24 differ in colour or dash."""
-    found: dict[str, Look] = {}
-    free = 0
-    for label in dict.fromkeys(line.label for panel in figure.panels for line in panel.lines):
-        if label in FIXED:
-            found[label] = FIXED[label]
-            continue
-        rounds, colour = divmod(free, len(COLOURS))
-        dash = DASHES[(colour + rounds) % len(DASHES)]
-        found[label] = Look(COLOURS[colour], dash, MARKERS[free % len(MARKERS)])
-        free += 1
-    return found
+def looks(figure: Figure, among: Sequence[Figure] = ()) -> dict[str, Look]:
+    """A look for each label, in the order they first occur. The first 24 differ in colour or dash.
+
+    among: the figures it stands with; where there are colours enough for all of them, a label has the same in each.
+    """
+    labels, everywhere = _labels([figure]), _labels([*among, figure])
+    free = [label for label in everywhere if label not in FIXED]
+    if len(free) > len(COLOURS):
+        free = [label for label in labels if label not in FIXED]
+    return {label: FIXED[label] if label in FIXED else _look(free.index(label)) for label in labels}
+
+
+def _labels(figures: Sequence[Figure]) -> list[str]:
+    return list(dict.fromkeys(line.label for each in figures for panel in each.panels for line in panel.lines))
+
+
+def _look(number: int) -> Look:
+    rounds, colour = divmod(number, len(COLOURS))
+    return Look(COLOURS[colour], DASHES[(colour + rounds) % len(DASHES)], MARKERS[number % len(MARKERS)])

@@ -42,7 +42,7 @@ def study_of_run(record: Record) -> Study:
             "weights",
             "Mixture weights",
             "How much of each agent's forecast is in the federation's; weights may be negative.",
-            [Panel("", "step", "weight", [Line(name, f"weight of {name}") for name in shown])],
+            [Panel("", "step", "weight", [Line(_own(name), f"weight of {name}") for name in shown])],
         ),
     ]
     settings = dict(about.get("settings") or {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -41,7 +40,7 @@ def plots(study: Study) -> dict:
     most = POINTS
     while True:
         pool = Pool()
-        figures = [_figure(figure, study.arrays, most, pool) for figure in study.figures]
+        figures = [_figure(figure, study, most, pool) for figure in study.figures]
         if pool.letters <= LETTERS or most <= 8:
             return {"figures": figures, "arrays": pool.packed}
         most = max(8, int(most * 0.95 * LETTERS / pool.letters))
@@ -64,9 +63,9 @@ def _smallest(values: np.ndarray, distinct: bool) -> str:
     return "<f8" if lost else "<f4"
 
 
-def _figure(figure: Figure, arrays: Mapping[str, np.ndarray], most: int, pool: Pool) -> dict:
-    panels = [drawable(panel, arrays, most) for panel in figure.panels]
-    texts, look = legend_labels(panels), looks(figure)
+def _figure(figure: Figure, study: Study, most: int, pool: Pool) -> dict:
+    panels = [drawable(panel, study.arrays, most) for panel in figure.panels]
+    texts, look = legend_labels(panels), looks(figure, study.figures)
     styles = {line.label: line.style for panel in reversed(figure.panels) for line in reversed(panel.lines)}
     names = list(look)
     labels = [

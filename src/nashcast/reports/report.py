@@ -24,7 +24,7 @@ def write_report(record: str | Path, out: str | Path | None = None, formats: Seq
         content[folder / PAGE] = html_page(study)
     pictures = [kind for kind in ("png", "pdf") if kind in formats]
     for figure in study.figures if pictures else ():
-        drawn = rendered(figure, study.arrays, pictures)
+        drawn = rendered(figure, study.arrays, pictures, study.figures)
         content |= {folder / FIGURES / f"{figure.name}.{kind}": file for kind, file in drawn.items()}
     if "md" in formats:
         content[folder / MARKDOWN] = markdown_page(study, FIGURES if "png" in formats else None)

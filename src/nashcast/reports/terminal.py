@@ -11,6 +11,8 @@ from nashcast.reports.formats import cells, legend, one_line, right_aligned
 WIDTH = 120
 # Text is wrapped into columns no narrower than this.
 _NARROW = 12
+# Words longer than this are broken.
+_LONG = 16
 _GAP = "  "
 
 
@@ -21,9 +23,13 @@ def text_table(table: Table | Mapping, width: int = WIDTH) -> str:
     rights = [right_aligned(column) for column in table.columns]
     columns = list(zip(heads, *body, strict=True))
     widest = [max(map(len, column)) for column in columns]
-    # A number is never broken; a heading breaks between words, a text anywhere it must.
+    # A number is never broken, nor a word that is not very long.
     least = [
-        max([_longest_word(head), *map(len, column[1:])] if right else [min(_NARROW, most)])
+        max(
+            [_longest_word(head), *map(len, column[1:])]
+            if right
+            else [min(_NARROW, most), *(min(_longest_word(text), _LONG) for text in column)]
+        )
         for head, column, right, most in zip(heads, columns, rights, widest, strict=True)
     ]
     widths = _fit(widest, least, width - len(_GAP) * (len(heads) - 1))

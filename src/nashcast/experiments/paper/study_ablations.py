@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nashcast.errors import InvalidInput
 from nashcast.experiments.paper.many import Options, Task, mean, outcomes, spread
 from nashcast.experiments.paper.runs import OURS, PUBLISHED, run
 from nashcast.experiments.paper.settings import LABELS, Setting, expected, row
@@ -133,6 +134,8 @@ def tuned_table(options: Options) -> Table:
 def weights(options: Options) -> Study:
     """How the mixture weights move on the concept shift and on the periodic signal, with and without the game."""
     arrays, figures, rows = {}, [], []
+    if not {"transformer", "esn"} & set(options.models):
+        raise InvalidInput("models", ",".join(options.models), "The paper shows weights of transformer and esn.")
     for dataset in ("concept", "periodic"):
         panels = []
         for model in [m for m in ("transformer", "esn") if m in options.models and has_encoders(m, dataset, 5)]:
