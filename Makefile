@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test bench check format figures clean
+.PHONY: setup demo test bench check format figures reproduction clean
 
 setup: $(VENV)/ready-dev
 
@@ -28,6 +28,11 @@ format: $(VENV)/ready-dev
 
 figures: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python benchmarks/readme.py
+
+reproduction: $(VENV)/ready-dev
+	$(BIN)/nashcast reproduce all --as-published
+	$(BIN)/python benchmarks/reproduction.py
 	$(BIN)/python benchmarks/readme.py
 
 clean:

@@ -1,4 +1,4 @@
-"""Write the README's figures from the last `make bench`; nothing in that block is typed by hand."""
+"""Write the README's figures from the last `make bench` and `make reproduction`; nothing in them is typed by hand."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from nashcast.reports.formats import duration
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- figures: begin (written by `make figures`) -->", "<!-- figures: end -->"
+PAPER_BEGIN, PAPER_END = "<!-- paper: begin (written by `make reproduction`) -->", "<!-- paper: end -->"
 
 
 def block(record: dict) -> str:
@@ -51,15 +52,64 @@ def block(record: dict) -> str:
     return "\n".join(lines)
 
 
-def readme_with(record: dict, readme: str) -> str:
-    pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
-    return re.sub(pattern, lambda _: f"{BEGIN}\n{block(record)}\n{END}", readme, flags=re.S)
+def paper_block(studies: dict) -> str:
+    """What came of reproducing the paper, counted from its tables."""
+
+    def table(study, number=0):
+        return studies[study]["tables"][number]["rows"]
+
+    def back(row, kind, digits=4):
+        printed, ours = row[f"printed_{kind}"], row[f"published_{kind}"]
+        return f"{printed:.{digits - 1}e}" == f"{ours:.{digits - 1}e}"
+
+    lines = [row for row in table("table1") if row["ours_game"] is not None]
+    drawn = [row for row in lines if row["model"] != "Transformer"]
+    random = [row for row in drawn if row["model"] == "RFN"]
+    searched = [row for row in table("table1", 1) if row["found"] != "none; the closest is shown"]
+    none = sum(back(row, "none") for row in drawn)
+    better = sum(row["ours_game"] < row["ours_none"] for row in lines)
+    anchored = sum(row["anchored"] < row["ours_game"] for row in lines)
+    naive = sum(row["persistence"] <= row["ours_game"] for row in lines)
+    beaten = sum("▲" in row["mark"] for row in lines)
+    times = {(row["model"], row["dataset"], row["game"]): row for row in table("runtime")}
+    shown = [
+        ("errors of random features with the game, as published: the printed four digits come back",
+         f"{sum(back(row, 'game') for row in random)} of {len(random)}", "reproduce table1 --as-published"),
+        ("errors without game, as published: with the bold setting, and with another one that the search found",
+         f"{none} of {len(drawn)}, {len(searched)} more", "reproduce table1 --as-published"),
+        ("the exact game is better than greedy agents without one", f"{better} of {len(lines)}", "reproduce table1"),
+        ("anchoring at the last observation, without a game, is better than the game", f"{anchored} of {len(lines)}",
+         "reproduce table1"),
+        ("persistence is at least as good as the game", f"{naive} of {len(lines)}", "reproduce table1"),
+        ("a simple baseline or anchoring beats both", f"{beaten} of {len(lines)}", "reproduce table1"),
+    ]  # fmt: skip
+    for model, dataset in (("RFN", "boc"), ("ESN", "periodic")):
+        row = times[model, dataset, "yes"]
+        words = f"{duration(row['printed'])} printed, {duration(row['ours'])} here"
+        shown.append((f"a whole run with the game, five agents, {model} on {dataset}", words, "reproduce runtime"))
+    result = ["| of the paper's lines | | `nashcast …` |", "|---|---:|---|"]
+    return "\n".join(result + [f"| {what} | {found} | `{command}` |" for what, found, command in shown])
+
+
+def readme_with(record: dict, studies: dict | None, readme: str) -> str:
+    readme = _between(BEGIN, END, block(record), readme)
+    return readme if studies is None else _between(PAPER_BEGIN, PAPER_END, paper_block(studies), readme)
+
+
+def _between(begin: str, end: str, text: str, readme: str) -> str:
+    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n{text}\n{end}", readme, flags=re.S)
+
+
+def records() -> tuple[dict, dict | None]:
+    """Of the last `make bench` and the last `make reproduction`."""
+    paper = ROOT / "benchmarks" / "reproduction.json"
+    game = json.loads((ROOT / "benchmarks" / "game.json").read_text())
+    return game, json.loads(paper.read_text()) if paper.is_file() else None
 
 
 def main() -> None:
-    record = json.loads((ROOT / "benchmarks" / "game.json").read_text())
     path = ROOT / "README.md"
-    path.write_text(readme_with(record, path.read_text()))
+    path.write_text(readme_with(*records(), path.read_text()))
     print(f"wrote the figures in {path.name}")
 
 

@@ -13,6 +13,7 @@ import pytest
 import nashcast
 from nashcast import seeds
 from nashcast.cli.main import main
+from nashcast.experiments.paper.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 
@@ -137,8 +138,8 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     assert stopped.value.code == 0
     page = capsys.readouterr().out
-    assert "demo" in page
-    assert "bench" in page
+    for command in ("demo", "data", "run", "sweep", "report", "reproduce", "bench"):
+        assert re.search(rf"\n    {command}\b", page)
 
 
 def test_python_dash_m_is_the_command():
@@ -154,14 +155,27 @@ def test_the_readmes_example_runs():
         exec(compile(block, "README.md", "exec"), {})
 
 
+def script(name):
+    spec = importlib.util.spec_from_file_location(f"benchmarks_{name}", ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_the_readmes_figures_are_those_of_the_last_benchmark():
-    spec = importlib.util.spec_from_file_location("readme_figures", ROOT / "benchmarks" / "readme.py")
-    figures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(figures)
-    record = json.loads((ROOT / "benchmarks" / "game.json").read_text())
+    figures = script("readme")
+    game, paper = figures.records()
     readme = (ROOT / "README.md").read_text()
-    assert figures.readme_with(record, readme) == readme
-    assert figures.block(record) in readme
+    assert figures.readme_with(game, paper, readme) == readme
+    assert figures.block(game) in readme
+    assert figures.paper_block(paper) in readme
+
+
+def test_the_page_on_the_paper_is_that_of_the_last_reproduction():
+    reproduction = script("reproduction")
+    studies = json.loads(reproduction.KEPT.read_text())
+    assert list(studies) == list(STUDIES)
+    assert reproduction.PAGE.read_text() == reproduction.page(studies)
 
 
 def test_every_command_is_documented():
@@ -173,6 +187,11 @@ def test_every_command_is_documented():
         "nashcast bench game",
         "nashcast bench replay",
         "nashcast demo",
+        "nashcast data",
+        "nashcast run",
+        "nashcast sweep",
+        "nashcast report",
+        "nashcast reproduce",
     ):
         assert command in readme
 

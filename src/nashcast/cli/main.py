@@ -12,7 +12,10 @@ from nashcast.errors import NashcastError
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="nashcast", description="Federate black-box forecasters online.")
+    top = argparse.ArgumentParser(
+        prog="nashcast", description="Federate black-box forecasters online.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20),
+    )  # fmt: skip
     top.add_argument("--version", action="version", version=f"nashcast {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in (demo, data, run, sweep, report, reproduce, bench):

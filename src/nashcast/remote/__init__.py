@@ -1,0 +1,1 @@
+"""Agents in other processes and organisations, over a NATS broker."""
