@@ -7,7 +7,7 @@ from math import sqrt
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def factor(matrix, n):
     """Overwrite the lower triangle of the leading n×n block by its Cholesky factor. False if it is not positive."""
     for c in range(n):
@@ -24,7 +24,7 @@ def factor(matrix, n):
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def solve(lower, right, n):
     """Overwrite the first n entries of `right` by the solution of (lower · lowerᵀ) x = right."""
     for r in range(n):

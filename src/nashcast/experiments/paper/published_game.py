@@ -225,7 +225,8 @@ def _times(X, Y):
     return out
 
 
-@njit(cache=True)
+# A singular matrix gives what is not finite, and the run counts as diverged: that is a result.
+@njit(cache=True, error_model="numpy")
 def _solve(M, right):
     """M⁻¹ right in place of right, by elimination with partial pivoting; M is lost."""
     n = len(M)

@@ -24,7 +24,7 @@ from nashcast.experiments.paper.study_published import (
     transformer_table,
 )
 from nashcast.experiments.paper.study_runtime import runtime
-from nashcast.experiments.paper.study_table import overlay_figures, summary, table_rows, wide_table
+from nashcast.experiments.paper.study_table import overlay_figures, settings_of, summary, table_rows, wide_table
 from nashcast.experiments.paper.study_validation import validation
 from nashcast.records.study import Figure, Line, Panel, Study
 
@@ -51,8 +51,9 @@ def _table1(options: Options) -> tuple[Study, list[dict]]:
     figures = overlay_figures(options, arrays)
     title = "Table 1: errors with and without the game"
     return Study(
-        "table1", title, "", seeds=list(options.seeds), notes=notes, tables=tables, figures=figures, arrays=arrays
-    ), rows
+        "table1", title, "", seeds=list(options.seeds), settings=settings_of(rows), notes=notes, tables=tables,
+        figures=figures, arrays=arrays,
+    ), rows  # fmt: skip
 
 
 def _datasets(options: Options) -> Study:

@@ -116,6 +116,7 @@ def wide_table(title: str, rows: list[dict], as_published: bool) -> Table:
     """Game and no game side by side, as the paper prints them."""
     columns = [
         Column("model", "model"), Column("agents", "agents", "int"), Column("dataset", "dataset"),
+        Column("mark", "claim", "mark"),
         Column("printed_game", "printed, game", "error"), Column("printed_none", "printed, none", "error"),
         Column("ours_game", "ours, game", "error"), Column("ours_none", "ours, none", "error"),
     ]  # fmt: skip
@@ -127,7 +128,6 @@ def wide_table(title: str, rows: list[dict], as_published: bool) -> Table:
     columns += [
         Column("persistence", "persistence", "error"), Column("anchored", "anchored, no game", "error"),
         Column("best_baseline", "best baseline", "error"), Column("best_baseline_name", "which"),
-        Column("mark", "", "mark"),
     ]  # fmt: skip
     pairs = [(rows[i], rows[i + 1]) for i in range(0, len(rows), 2)]
     return Table(title, columns, [_wide(*pair) for pair in pairs], MARKS)
@@ -144,6 +144,17 @@ def _wide(game: dict, none: dict) -> dict:
         wide["mark"] = HOLDS if game["ours"] < none["ours"] else LOSES
         wide["mark"] += BASELINE if simplest < min(game["ours"], none["ours"]) else ""
     return wide
+
+
+def settings_of(rows: list[dict]) -> dict:
+    """The settings behind each row, for the record."""
+    shown = {}
+    for each in rows:
+        kind = "game" if each["game"] else "none"
+        numbers = {name: value for name, value in each["settings"].items() if isinstance(value, int | float)}
+        name = f"{LABELS[each['model']]}, {each['agents']} agents, {each['dataset']}, {kind}"
+        shown[name] = ", ".join(f"{key} {value:g}" for key, value in numbers.items() if key not in ("agents", "causal"))
+    return shown
 
 
 def summary(rows: list[dict]) -> list[str]:

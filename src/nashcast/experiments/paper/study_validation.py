@@ -9,7 +9,7 @@ from nashcast.experiments.paper.published_game import Departures
 from nashcast.experiments.paper.runs import OURS, PUBLISHED, Way, run, stream_of
 from nashcast.experiments.paper.settings import Setting, printed_line
 from nashcast.experiments.paper.study_published import echo_table, searched_table
-from nashcast.experiments.paper.study_table import bold, summary, table_rows, wide_table
+from nashcast.experiments.paper.study_table import bold, settings_of, summary, table_rows, wide_table
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 
 LINE = ("rfn", "boc-validation", 2)
@@ -37,8 +37,9 @@ def validation(options: Options) -> tuple[Study, list[dict]]:
         ]  # fmt: skip
     title = "Validation slices of the recorded series"
     return Study(
-        "validation", title, "", seeds=list(options.seeds), notes=notes, tables=tables, figures=figures, arrays=arrays
-    ), rows
+        "validation", title, "", seeds=list(options.seeds), settings=settings_of(rows), notes=notes, tables=tables,
+        figures=figures, arrays=arrays,
+    ), rows  # fmt: skip
 
 
 def outlier_table(options: Options) -> Table:
