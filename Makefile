@@ -11,7 +11,7 @@ demo: $(VENV)/ready
 	$(BIN)/nashcast demo
 
 test: $(VENV)/ready-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist worksteal
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/run.py
