@@ -3,7 +3,11 @@
 NashcastError
 ├── InvalidInput               an argument has the wrong type, shape, range or a non-finite entry (a ValueError)
 ├── SingularGame               the look-back game has no unique equilibrium at some step (an ArithmeticError)
-└── checks.ContractViolation   somebody's encoder or agent breaks a contract
+├── checks.ContractViolation   somebody's encoder or agent breaks a contract
+├── remote.wire.MalformedMessage           bytes from elsewhere are no message, or not one that was asked for
+├── remote.fixed_point.OutOfRange          a number is too large to be masked (an ArithmeticError)
+├── remote.masks.MaskRefused               an agent refuses to mask: too few are present, or somebody was left out
+└── remote.masks.MasksDoNotCancel          a masked sum cannot be opened, and whose message is to blame
 """
 
 

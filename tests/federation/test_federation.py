@@ -15,6 +15,7 @@ from nashcast.agents import Participant
 from nashcast.maths.mixture import mixture_weights
 
 HERE = Path(__file__).parent
+LINEAR = nc.encoders.Linear()
 
 
 def made(seed, **change):
@@ -178,6 +179,85 @@ def test_messages_of_a_spread_game_do_not_depend_on_the_feature_size():
     assert sizes(1) == sizes(12)
     game = [size for size in sizes(2) if size[2] in ("backward", "weighted_forecasts") and size[0] != "server"]
     assert len(game) == 3 * (3 + 3)  # each of three agents, three steps backwards and three forwards
+
+
+def shared_run(shares, placement="central", steps=20, **change):
+    """Agents that differ in what they share, and what each of them sent."""
+    encoders = [nc.encoders.RandomFeatures(features=2 + i, seed=i, noise=0.3) for i in range(len(shares))]
+    agents = [nc.Agent(e, name=f"a{i}", share=s) for i, (e, s) in enumerate(zip(encoders, shares, strict=True))]
+    game = nc.Game(lookback=2, placement=placement)
+    federation = nc.Federation(agents, **{"game": game, "start": 0.0, "transcript": True, **change})
+    X, Y = random_stream(np.random.default_rng(8), 1, steps=steps, x_dim=2)
+    result = federation.replay(X, Y)
+    sent = {agent.name: set() for agent in agents}
+    for message in federation.transcript:
+        if message.sender != "server":
+            sent[message.sender].add(message.kind)
+    return federation, agents, result, sent
+
+
+GREEDY, CENTRAL = {"forecast"}, {"forecast", "view", "adopt"}
+SPREAD = {"forecast", "varies", "backward", "weighted_forecasts", "finish_game"}
+
+
+@pytest.mark.parametrize(("placement", "plays"), [
+    ("central", {"forecasts": GREEDY, "sums": GREEDY, "moments": CENTRAL, "features": CENTRAL}),
+    ("spread", {"forecasts": GREEDY, "sums": SPREAD, "moments": SPREAD, "features": SPREAD}),
+])  # fmt: skip
+def test_an_agent_plays_where_it_shares_enough_and_is_mixed_everywhere(placement, plays):
+    federation, _, result, sent = shared_run(list(plays), placement)
+    assert sent == {f"a{i}": kinds for i, kinds in enumerate(plays.values())}
+    assert federation.health["games"] == 18
+    assert federation.health["absences"] == {}
+    assert np.all(result.weights[5:] != 0.0)
+
+
+def test_who_plays_no_game_forecasts_as_without_one():
+    mixed = shared_run(["forecasts", "features", "features"])[2]
+    greedy = shared_run(["forecasts", "features", "features"], game=None)[2]
+    np.testing.assert_array_equal(mixed.agents[:, 0], greedy.agents[:, 0])
+    assert not np.allclose(mixed.agents[:, 1], greedy.agents[:, 1])
+    nobody, _, result, _ = shared_run(["forecasts"] * 3)
+    np.testing.assert_array_equal(result.forecasts, greedy.forecasts)
+    assert (nobody.health["games"], nobody.health["fallbacks"]) == (0, 0)
+
+
+def test_moments_stand_in_for_features_that_vary_and_only_for_those():
+    _, agents, _, _ = shared_run(["moments", "features"])
+    for agent in agents:
+        view = agent.view()
+        drawn = agent._last(agent._features)
+        np.testing.assert_array_equal(view.features, drawn if agent.share == "features" else view.means)
+        assert not np.allclose(view.means, drawn)
+    certain = nc.Agent(LINEAR, share="moments")
+    certain.begin(2, np.zeros(1), 1, 2)
+    certain.forecast(np.ones(2))
+    certain.learn(np.ones(1))
+    view = certain.view()
+    assert view.means is None
+    assert view.features[-1].any()
+
+
+def test_features_that_are_certain_give_the_same_game_whether_shared_or_not():
+    X, Y = random_stream(np.random.default_rng(9), 1, x_dim=2)
+
+    def run(share):
+        agents = [nc.Agent(nc.encoders.Linear(lags=i), share=share, name=f"a{i}") for i in (1, 2)]
+        return nc.Federation(agents, game=nc.Game(lookback=2), start=0.0).replay(X, Y)
+
+    np.testing.assert_array_equal(run("moments").forecasts, run("features").forecasts)
+    assert not np.allclose(run("sums").forecasts, run("features").forecasts)
+
+
+def test_an_anchor_that_overflows_leaves_the_greedy_step():
+    def huge(x):
+        return np.array([1e300 * x[0]])
+
+    agents = [nc.Agent(nc.encoders.Callable(huge, features=1), name="wild"), nc.Agent(nc.encoders.Persistence())]
+    federation = nc.Federation(agents, game=None, anchored=True, start=0.0)
+    for x, y in ((1e-300, 5.0), (1e-300, 9.0), (1e8, 2.0), (1e-300, 2.0)):
+        assert np.isfinite(federation.predict_one(x))
+        federation.learn_one(x, y)
 
 
 class Fails(nc.encoders.BuiltEncoder):
@@ -369,6 +449,23 @@ def test_a_wild_game_leaves_the_greedy_step_and_is_counted(monkeypatch):
     federation = simple()
     np.testing.assert_array_equal(federation.replay(X, Y).forecasts, greedy.forecasts)
     assert federation.health["fallbacks"] == 8 - 3
+    assert federation.health["fell back"] == {"a forecast after it is not finite": 5}
+
+
+def test_reasons_to_fall_back_are_counted_and_stay_few(monkeypatch):
+    from nashcast.federation import algorithm
+
+    def never(players, window, post, rewrite_past):
+        never.calls += 1
+        raise algorithm.NoGame(f"reason {never.calls}")
+
+    never.calls = 0
+    X, Y = random_stream(np.random.default_rng(3), 1, steps=40, x_dim=1)
+    monkeypatch.setitem(algorithm.PLACEMENTS, "central", never)
+    federation = simple()
+    federation.replay(X, Y)
+    assert federation.health["fell back"] == {f"reason {i}": 1 for i in range(1, 21)} | {"other reasons": 17}
+    assert federation.health["fallbacks"] == 37
 
 
 def test_missing_inputs_bench_those_who_cannot_do_without():
@@ -401,6 +498,7 @@ def test_a_singular_game_falls_back_to_the_greedy_step_and_is_counted(monkeypatc
     federation = simple()
     np.testing.assert_array_equal(federation.replay(X, Y).forecasts, greedy.forecasts)
     assert federation.health["fallbacks"] == 8 - 3
+    assert federation.health["fell back"] == {"it has no unique equilibrium": 5}
     assert federation.health["games"] == 0
 
 
@@ -465,7 +563,6 @@ def test_several_targets_as_dicts():
         federation.learn_one({"x": 1.0}, {"a": 1.0, "c": 2.0})
 
 
-LINEAR = nc.encoders.Linear()
 BAD = [
     (lambda: nc.Federation([]), "agents", "at least one"),
     (lambda: nc.Federation([LINEAR]), "agents[0]", "nashcast.Agent"),
@@ -485,6 +582,7 @@ BAD = [
     (lambda: nc.Agent(LINEAR, decay=-1), "decay", "≥ 0"),
     (lambda: nc.Agent(LINEAR, window=0), "window", "≥ 1"),
     (lambda: nc.Agent(LINEAR, forgetting=1.5), "forgetting", "≤ 1"),
+    (lambda: nc.Agent(LINEAR, share="all"), "share", "forecasts, sums, moments, features"),
     (lambda: nc.encoders.RandomFeatures(features=0, seed=1), "features", "≥ 1"),
     (lambda: nc.encoders.RandomFeatures(features=2, seed=-1), "run_seed", "≥ 0"),
     (lambda: nc.encoders.EchoState(features=2, seed=1, activation="step"), "activation", "hard_sigmoid"),

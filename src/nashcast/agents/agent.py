@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import exp
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from nashcast.agents.plain_state import from_arrays, to_arrays
-from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
+from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
 from nashcast.encoders.base import BuiltEncoder, EchoParameters, Encoder, Noise, State
 from nashcast.errors import InvalidInput
 from nashcast.maths import check
@@ -49,6 +50,8 @@ class Agent:
     window: steps its own decoder looks back (the paper's Client T).
     forgetting: if given, its decoder learns from all history instead, each step weighing this much of the next
         ($0 < \lambda \le 1$).
+    share: what may leave it: "forecasts" (it is mixed with the others and plays no game), "sums" (it plays a spread
+        game), "moments" (also a central one, played with what was expected of its features), or "features".
 
     An encoder that raises, or gives anything but finite numbers of the shape it declared, sits that step out.
     """
@@ -62,6 +65,7 @@ class Agent:
         window: int = 5,
         forgetting: float | None = None,
         name: str | None = None,
+        share: str = "features",
     ):
         if not hasattr(encoder, "build"):
             remedy = "Pass an encoder, for example nashcast.encoders.RandomFeatures(features=6, seed=1)."
@@ -74,11 +78,24 @@ class Agent:
         if forgetting is not None:
             self._forgetting = check.number("forgetting", forgetting, above=0.0, most=1.0)
         self._name = type(encoder).__name__ if name is None else str(name)
+        if share not in SHARES:
+            raise InvalidInput("share", repr(share), f"Pass one of {', '.join(SHARES)}.")
+        self._share = share
 
     @property
     def name(self) -> str:
         """What the agent is called in tables."""
         return self._name
+
+    @property
+    def share(self) -> str:
+        """What may leave it."""
+        return self._share
+
+    @property
+    def step(self) -> int:
+        """How many steps it has learnt or sat out."""
+        return self._step
 
     def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
         self._built: BuiltEncoder = self._encoder.build(x_dim, len(target))
@@ -96,7 +113,7 @@ class Agent:
         self._scratch, self._decoder = np.zeros((d, d)), np.zeros(d)
         self._pending: _Pending | None = None
         self._part: AgentPart | None = None
-        return Hello(self._name, d)
+        return Hello(self._name, d, self._share)
 
     def forecast(self, x: np.ndarray) -> Answer:
         self._pending = None
@@ -114,9 +131,27 @@ class Agent:
     def sit_out(self) -> None:
         self._pending = None
 
+    def see(self, x: np.ndarray) -> None:
+        """Let the encoder see an input that the agent has missed, so that its memory is that of the stream."""
+        if self._built.accepts_missing or check.all_finite(x):
+            with suppress(Exception):  # a black box that fails here has at most an older memory
+                _, self._encoder_state = self._built.encode(x, self._encoder_state, Noise(self._key, self._step))
+
+    def introduction(self) -> tuple[bool, bool]:
+        """Whether its features are taken relative to where it stands, and whether they vary."""
+        p, d = self._features.shape[1:]
+        inputs, features = np.zeros((1, self._inputs.shape[1])), np.zeros((1, p, d))
+        return self._built.relative, self._built.moments(inputs, features, Noise(self._key, -1)) is not None
+
+    def raw_features(self) -> np.ndarray:
+        """What the encoder gave for the present step."""
+        return self._expect_pending().raw
+
     def view(self) -> GameView:
         features = self._last(self._features)
         mean, covariance = self._moments(features)
+        if self._share != "features" and mean is not None:
+            features = mean
         return GameView(features, mean, covariance, self._ridge, self._decay)
 
     def adopt(self, sync: Sync) -> Answer:
@@ -184,6 +219,8 @@ class Agent:
     def save(self) -> dict[str, np.ndarray]:
         saved = {name: getattr(self, f"_{name}").copy() for name in _SAVED_ARRAYS}
         saved["step"], saved["key"] = np.array(self._step), np.array(self._key)
+        if self._pending is not None:
+            saved |= to_arrays("pending", tuple(self._pending))
         return {**saved, **to_arrays("encoder", self._encoder_state)}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
@@ -196,9 +233,13 @@ class Agent:
         self._last_absence = self._step  # to be on the safe side: what it took part in is looked up
         self._encoder_state = from_arrays("encoder", saved)
         self._pending = self._part = None
+        if any(name.split(".")[0] == "pending" for name in saved):
+            self._pending = _Pending(*from_arrays("pending", saved))
 
     def part_in_replay(self, inputs: np.ndarray, y_dim: int, key: int) -> ReplayPart:
         """Everything of this agent that a compiled replay of a whole series needs. It stays in this process."""
+        if self._share != "features":
+            raise InvalidInput("share", f"{self._share!r} of agent {self._name!r}", "Replay it online.")
         built = self._encoder.build(inputs.shape[1], y_dim)
         features, _ = built.encode_series(inputs, built.start(), key, 0)
         features = check.array("features", features, (len(inputs), y_dim, built.features), "(steps, y_dim, features)")
@@ -217,7 +258,7 @@ class Agent:
 
     def _answer(self, x, raw, encoder_state, present, decoder) -> Answer:
         Z = raw - present[:, None] if self._built.relative else raw
-        forecast, finite = _move(present, Z, decoder)
+        forecast, finite = move(present, Z, decoder)
         if not finite:
             return Answer(None, "its forecast is not finite")
         self._pending = _Pending(x, raw, Z, encoder_state, present, forecast)
@@ -273,7 +314,7 @@ def _push(inputs, features, presents, targets, took_part, x, Z, present, target,
 
 
 @njit(cache=True)
-def _move(present, Z, decoder):
+def move(present, Z, decoder):
     """Ŷ + Zβ, and whether it is finite."""
     forecast, finite = np.empty_like(present), True
     for a in range(len(present)):

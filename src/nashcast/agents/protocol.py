@@ -11,12 +11,19 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+# What an agent's owner lets leave it, from least to most. Each includes those before it.
+SHARES = ("forecasts", "sums", "moments", "features")
+
 
 class Hello(NamedTuple):
-    """An agent introduces itself."""
+    """An agent introduces itself. share: what may leave it, one of SHARES."""
 
     name: str
     features: int
+    share: str = "features"
+
+    def lets_out(self, share: str) -> bool:
+        return SHARES.index(self.share) >= SHARES.index(share)
 
 
 class Answer(NamedTuple):
@@ -29,7 +36,7 @@ class Answer(NamedTuple):
 class GameView(NamedTuple):
     """What the server needs to play the whole game for an agent: its last features, and what was expected of them."""
 
-    features: np.ndarray  # (lookback, y_dim, features)
+    features: np.ndarray  # (lookback, y_dim, features); what was expected of them, where no more may leave the agent
     means: np.ndarray | None
     covariance: np.ndarray | None
     ridge: float

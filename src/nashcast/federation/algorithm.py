@@ -11,6 +11,7 @@ import numpy as np
 from nashcast.agents.protocol import Participant, Sync
 from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
+from nashcast.federation.post import NoGame
 from nashcast.maths import check
 from nashcast.maths.game import Equilibrium
 from nashcast.maths.mixture import mixture_weights
@@ -47,6 +48,10 @@ class Settings(NamedTuple):
     anchored: bool  # without a game, agents start each step from the last target instead of their last forecast
     ridge: float  # κ
     budget: float  # η
+    players: frozenset[int] = frozenset()  # the agents that let out what the game needs
+
+
+WILD, SINGULAR = "a forecast after it is not finite", "it has no unique equilibrium"
 
 
 class ServerState(NamedTuple):
@@ -68,7 +73,7 @@ class Step(NamedTuple):
     absent: dict[int, str]  # agents that sat out, and why
     game: Equilibrium | None
     played: bool
-    fell_back: bool  # a game was due but had no unique or no finite equilibrium: the greedy step stands
+    fell_back: str  # why the greedy step stands, of some agents or of all, though a game was due; else empty
 
 
 def first_state(agents: int, target: np.ndarray, lookback: int) -> ServerState:
@@ -77,48 +82,61 @@ def first_state(agents: int, target: np.ndarray, lookback: int) -> ServerState:
     return ServerState(0, np.repeat(target[None], agents, axis=0), np.zeros(agents), window, True)
 
 
+def game_due(game: Game | None, step: int) -> Game | None:
+    """The game to be played in a step: every τ steps, once the window is full."""
+    return game if game is not None and step >= game.lookback and step % game.every == 0 else None
+
+
 def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarray, settings: Settings, post) -> Step:
     """One step. `post` carries every message between server and agents, and may time or record them."""
     target = state.window.targets[-1]
 
     # Algorithm 1, "update experts": each agent fits its decoder to its own past, encodes x_t and forecasts.
-    answers = [post.forecast(i, agent, x) for i, agent in enumerate(agents)]
+    answers = post.forecasts(list(enumerate(agents)), x)
     absent = {i: answer.reason for i, answer in enumerate(answers) if answer.forecast is None}
     here = [i for i in range(len(agents)) if i not in absent]
     forecasts = state.forecasts.copy()
     for i in here:
         forecasts[i] = answers[i].forecast
     if not here:
-        return Step(target.copy(), np.zeros(len(agents)), forecasts, absent, None, False, False)
+        return Step(target.copy(), np.zeros(len(agents)), forecasts, absent, None, False, "")
 
     # Algorithm 1, "compute mixture weights": from the forecasts of y_t and y_t itself.
     weights = np.zeros(len(agents))
     if state.known or not state.last_weights[here].any():
         past = state.forecasts if len(here) == len(agents) else state.forecasts[here]
         weights[here] = mixture_weights(past.T, target, ridge=settings.ridge, budget=settings.budget)
+        if not np.isfinite(weights).all():  # forecasts so wild that their products are not finite: all count alike
+            weights[here] = settings.budget / len(here)
     else:  # y_t was never seen, so there is nothing to weigh by: keep the weights, shared among those who are here
         weights[here] = state.last_weights[here]
         weights[here] += (settings.budget - weights.sum()) / len(here)
 
     # Algorithm 1, "synchronize local agents via Nash game": every τ steps, once the window is full.
-    game, solved, played, fell_back = settings.game, None, False, False
-    due = game is not None and state.step >= game.lookback and state.step % game.every == 0
-    if game is not None and due:
+    game, solved, played, fell_back = game_due(settings.game, state.step), None, False, ""
+    if game is not None and any(i in settings.players for i in here):
         try:
-            players = [(i, agents[i]) for i in here]
+            play = [i for i in here if i in settings.players]
+            players = [(i, agents[i]) for i in play]
             # Algorithm 1, "correct local predictions": Ŷ_t from the game's end, its last decoder, and Z_t again.
-            solved, corrected = PLACEMENTS[game.placement](players, state.window.of(here), post, game.rewrite_past)
+            solved, corrected = PLACEMENTS[game.placement](players, state.window.of(play), post, game.rewrite_past)
             played = True
-            for i, answer in zip(here, corrected, strict=True):
+            for i, answer in zip(play, corrected, strict=True):
                 if answer.forecast is None:  # a wild game: this agent's greedy forecast stands
-                    fell_back = True
+                    fell_back = WILD
                 else:
                     forecasts[i] = answer.forecast
         except SingularGame:
-            fell_back = True
+            fell_back = SINGULAR
+        except NoGame as error:
+            fell_back = str(error)
     elif settings.anchored:
-        for i in here:
-            forecasts[i] = post.ask(i, "adopt", agents[i].adopt, Sync(target, None)).forecast
+        anchored = post.ask_all("adopt", [(i, agents[i]) for i in here], Sync(target, None))
+        for i, answer in zip(here, anchored, strict=True):
+            if answer.forecast is None:
+                fell_back = WILD
+            else:
+                forecasts[i] = answer.forecast
 
     # Algorithm 1, last line: the ensemble's forecast of y_{t+1}.
     return Step(weights @ forecasts, weights, forecasts, absent, solved, played, fell_back)

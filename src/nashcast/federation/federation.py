@@ -12,13 +12,25 @@ import numpy as np
 from nashcast import seeds
 from nashcast.agents.protocol import Hello, Participant
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.algorithm import Game, ServerState, Settings, Step, advance, algorithm_one, first_state
-from nashcast.federation.placements import Window
-from nashcast.federation.post import Message, Post
+from nashcast.federation.algorithm import (
+    Game,
+    ServerState,
+    Settings,
+    Step,
+    advance,
+    algorithm_one,
+    first_state,
+    game_due,
+)
+from nashcast.federation.placements import NEEDED, Window
+from nashcast.federation.post import AgentLost, Message, Post
 from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.maths import check
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.game import Equilibrium
+
+# Different reasons to fall back that are counted; the others are counted together.
+_MOST_REASONS = 20
 
 Input = np.ndarray | Sequence[float] | Mapping[str, float] | float
 Target = np.ndarray | Sequence[float] | Mapping[str, float] | float
@@ -56,6 +68,9 @@ class Federation:
     `predict_one(x)` forecasts the next target and learns nothing; `learn_one(x, y)` reveals it. With y_dim 1 targets
     and forecasts are plain numbers. An agent that fails sits the step out and comes back by itself: see `health`.
     """
+
+    # Who carries the messages; agents elsewhere need another one.
+    _make_post = Post
 
     def __init__(
         self,
@@ -102,6 +117,7 @@ class Federation:
         self._hellos: list[Hello] = []
         self._absences: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
+        self._fallbacks: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
 
     def predict_one(self, x: Input) -> np.ndarray | float | dict[str, float]:
@@ -120,8 +136,7 @@ class Federation:
             return
         step = self._step(inputs)
         self._count(step, target)
-        for agent in self._agents:
-            agent.learn(target)
+        self._post.ask_all("learn", list(enumerate(self._agents)), target)
         assert self._state is not None
         self.history.append(Record(self._state.step, step.forecast, step.weights, target))
         self._state = advance(self._state, step, target)
@@ -135,8 +150,7 @@ class Federation:
         if ago < 1:
             raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {state.step}.")
         lookback = len(state.window.weights)
-        for agent in self._agents:
-            agent.learn_late(ago, target)
+        self._post.ask_all("learn_late", list(enumerate(self._agents)), ago, target)
         if ago <= lookback + 1:
             record = next((r for r in self.history if r.step == step), None)
             weights, targets = state.window.weights.copy(), state.window.targets.copy()
@@ -190,9 +204,10 @@ class Federation:
 
     @property
     def health(self) -> dict:
-        """Counters: steps, games, fallbacks, missing and late labels, each agent's absences and last reason."""
+        """Counters: steps, games, fallbacks and why, missing and late labels, each agent's absences, last reasons."""
         counts = {name: self._counts[name] for name in ("games", "fallbacks", "missing labels", "late labels")}
-        return {"steps": self.step, **counts, "absences": dict(self._absences), "reasons": dict(self._reasons)}
+        why, absences = dict(self._fallbacks), dict(self._absences)
+        return {"steps": self.step, **counts, "fell back": why, "absences": absences, "reasons": dict(self._reasons)}
 
     @property
     def transcript(self) -> list[Message]:
@@ -207,15 +222,25 @@ class Federation:
 
     def save(self, path: str | Path) -> None:
         """Write all that has been learnt to one file, never a pickle. `load` it into a federation made the same way."""
+        write_arrays(path, *self._saved())
+
+    def _saved(self) -> tuple[dict[str, np.ndarray], dict]:
         state = self._begun()
         arrays = {
             "step": np.array(state.step), "known": np.array(state.known), "forecasts": state.forecasts,
             "last_weights": state.last_weights, "window.weights": state.window.weights,
             "window.targets": state.window.targets, "x_dim": np.array(self._x_dim),
         }  # fmt: skip
+        return arrays | self._save_agents(), self._fingerprint()
+
+    def _save_agents(self) -> dict[str, np.ndarray]:
+        saved = [agent.save() for agent in self._agents]
+        return {f"agent.{i}.{name}": value for i, own in enumerate(saved) for name, value in own.items()}
+
+    def _restore_agents(self, arrays: dict[str, np.ndarray]) -> None:
         for i, agent in enumerate(self._agents):
-            arrays |= {f"agent.{i}.{name}": value for name, value in agent.save().items()}
-        write_arrays(path, arrays, self._fingerprint())
+            prefix = f"agent.{i}."
+            agent.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
 
     def load(self, path: str | Path) -> None:
         """Continue where `save` left off, bit for bit."""
@@ -230,9 +255,7 @@ class Federation:
         self._state = ServerState(
             int(arrays["step"]), arrays["forecasts"], arrays["last_weights"], window, bool(arrays["known"])
         )  # fmt: skip
-        for i, agent in enumerate(self._agents):
-            prefix = f"agent.{i}."
-            agent.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+        self._restore_agents(arrays)
 
     def for_replay(self) -> tuple[list[Participant], list[int], Settings, int, np.ndarray | None]:
         """Agents, their noise keys, settings, y_dim and start, for an engine that replays series from the start."""
@@ -254,8 +277,15 @@ class Federation:
         lookback = 0 if self._settings.game is None else self._settings.game.lookback
         pairs = zip(self._agents, self._keys, strict=True)
         self._hellos = _distinct([agent.begin(self._x_dim, target, key, lookback) for agent, key in pairs])
-        self._post = Post(self.agents, self._deadline, self._keep_messages)
+        self._post = self._make_post(self.agents, self._deadline, self._keep_messages)
+        self._settings = self._settings._replace(players=self._players())
         self._state = first_state(len(self._agents), target, lookback)
+
+    def _players(self) -> frozenset[int]:
+        """The agents that let out what the game needs."""
+        game = self._settings.game
+        lets_out = [] if game is None else [hello.lets_out(NEEDED[game.placement]) for hello in self._hellos]
+        return frozenset(i for i, plays in enumerate(lets_out) if plays)
 
     def _begun(self) -> ServerState:
         if self._state is None:
@@ -268,13 +298,28 @@ class Federation:
             self._begin(self._start)
         assert self._state is not None
         if self._pending is None or self._pending[0] != x.tobytes():
-            self._post.step = self._state.step
-            self._pending = x.tobytes(), algorithm_one(self._agents, self._state, x, self._settings, self._post)
+            self._pending = x.tobytes(), self._done(self._state, x)
         return self._pending[1]
+
+    def _done(self, state: ServerState, x: np.ndarray) -> Step:
+        game, anchored, players = (
+            game_due(self._settings.game, state.step),
+            self._settings.anchored,
+            self._settings.players,
+        )
+        self._post.begin_step(state.step, game, anchored, state.window, players, state.forecasts)
+        while True:
+            try:
+                return algorithm_one(self._agents, state, x, self._settings, self._post)
+            except AgentLost:
+                self._settings = self._settings._replace(players=self._players())
 
     def _count(self, step: Step, target) -> None:
         self._counts["games"] += step.played
-        self._counts["fallbacks"] += step.fell_back
+        if step.fell_back:
+            self._counts["fallbacks"] += 1
+            known = step.fell_back in self._fallbacks or len(self._fallbacks) < _MOST_REASONS
+            self._fallbacks[step.fell_back if known else "other reasons"] += 1
         self._counts["missing labels"] += target is None
         if step.game is not None:
             self._last_game = step.game

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.agents.protocol import Answer, BackwardSums, GameView, Invitation, Participant, Sync
+from nashcast.agents.protocol import Answer, BackwardSums, GameView, Invitation, Sync
 from nashcast.errors import SingularGame
+from nashcast.federation.post import Players
 from nashcast.maths.game import NOTHING, Equilibrium, solve_flat
 from nashcast.maths.game_plan import DECODER, plan_for_each
 from nashcast.maths.game_spread import ServerPart
@@ -32,20 +33,15 @@ class Window(NamedTuple):
         return Window(kept, np.concatenate([self.targets[1:], target[None]]))
 
 
-Players = Sequence[tuple[int, Participant]]
-
-
 def play_centrally(players: Players, window: Window, post, rewrite_past: bool) -> tuple[Equilibrium, list[Answer]]:
     """Algorithm 2 on the server: agents send their features, and are told their decoder and where they stand."""
-    views = [post.ask(i, "view", agent.view) for i, agent in players]
-    solved = solve_views(views, window)
-    last, now, answers = np.asarray(solved.decoders)[-1], solved.forecasts[-1], []
-    place_of = solved.problem.plan.agents[:, DECODER].tolist()
-    for place, (i, agent) in enumerate(players):
+    solved = solve_views(post.ask_all("view", players), window)
+    last, now = np.asarray(solved.decoders)[-1], solved.forecasts[-1]
+    place_of, syncs = solved.problem.plan.agents[:, DECODER].tolist(), []
+    for place in range(len(players)):
         past = solved.forecasts[:-1, place] if rewrite_past else None
-        sync = Sync(now[place], last[place_of[place] : place_of[place + 1]], past)
-        answers.append(post.ask(i, "adopt", agent.adopt, sync))
-    return solved, answers
+        syncs.append((Sync(now[place], last[place_of[place] : place_of[place + 1]], past),))
+    return solved, post.ask_each("adopt", players, syncs)
 
 
 def solve_views(views: Sequence[GameView], window: Window) -> Equilibrium:
@@ -72,25 +68,22 @@ def play_spread(players: Players, window: Window, post, rewrite_past: bool) -> t
     """Algorithm 2 spread over the agents: only their terms of sums leave them, backwards and then forwards."""
     T, p = len(window.weights), window.targets.shape[1]
     targets, start = window.targets[1:], window.targets[0]
-    varying = [post.ask(i, "varies", agent.varies) for i, agent in players]
-    for place, (i, agent) in enumerate(players):
-        weights = np.ascontiguousarray(window.weights[:, place])
-        post.ask(i, "join_game", agent.join_game, Invitation(targets, weights, start, any(varying)))
+    noisy = any(post.ask_all("varies", players))
+    columns = [np.ascontiguousarray(window.weights[:, place]) for place in range(len(players))]
+    post.ask_each("join_game", players, [(Invitation(targets, weights, start, noisy),) for weights in columns])
     server = ServerPart(T, p)
     for back in range(T):
-        terms = [post.ask(i, "backward", agent.backward, back) for i, agent in players]
-        coupling, offset, tensor = (np.add.reduce(parts) for parts in zip(*terms, strict=True))
+        coupling, offset, tensor = post.ask_sums("backward", players, back)
         carry, shift, condition = server.solve(back, coupling, offset)
         if not condition < np.inf:
             raise SingularGame(T - 1 - back, condition)
-        for i, agent in players:
-            post.ask(i, "receive", agent.receive, back, BackwardSums(carry, shift, tensor))
+        post.ask_all("receive", players, back, BackwardSums(carry, shift, tensor))
     for t in range(T):
-        sums = [post.ask(i, "weighted_forecasts", agent.weighted_forecasts, t) for i, agent in players]
-        point = server.point(t, np.add.reduce(sums))
-        for i, agent in players:
-            post.ask(i, "forward", agent.forward, t, point)
-    return None, [post.ask(i, "finish_game", agent.finish_game) for i, agent in players]
+        (forecasts,) = post.ask_sums("weighted_forecasts", players, t)
+        post.ask_all("forward", players, t, server.point(t, forecasts))
+    return None, post.ask_all("finish_game", players)
 
 
 PLACEMENTS = {"central": play_centrally, "spread": play_spread}
+# What an agent has to let out to play there; one that does not is mixed with the others, but plays no game.
+NEEDED = {"central": "moments", "spread": "sums"}

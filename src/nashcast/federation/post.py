@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence, Set
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nashcast.agents.protocol import Answer, Participant
+
+Players = Sequence[tuple[int, Participant]]
+
+
+class AgentLost(Exception):
+    """Who takes part in this step has changed: it is to be done again, and the post answers for what is known of it."""
+
+
+class NoGame(Exception):
+    """The game that is due cannot be played in this step; the text is the reason."""
 
 
 class Message(NamedTuple):
@@ -23,31 +33,57 @@ class Message(NamedTuple):
 
 
 class Post:
-    """deadline: seconds an agent may take to forecast; later answers are not waited for in this step.
+    """Carries messages within this process, one after the other.
 
+    deadline: seconds an agent may take to forecast; later answers are not waited for in this step.
     transcript: every message since the stream began, if `keep` is set; values: the numbers agents sent in them.
     """
 
     def __init__(self, names: list[str], deadline: float | None = None, keep: bool = False):
         self._names, self._deadline, self._keep = names, deadline, keep
-        self.step = 0
+        self._step = 0
         self.transcript: list[Message] = []
         self.values: list[tuple[str, np.ndarray]] = []
 
-    def forecast(self, i: int, agent: Participant, x: np.ndarray) -> Answer:
+    def begin_step(self, step: int, game, anchored: bool, window, players: Set[int], forecasts: np.ndarray) -> None:
+        """A step begins, or begins anew with another input. The rest says what it will need, for who asks ahead.
+
+        game: the one to be played in it, or None.   players: who lets out what it needs.   forecasts: of the present,
+        where each agent stands.
+        """
+        self._step = step
+
+    def forecasts(self, players: Players, x: np.ndarray) -> list[Answer]:
+        """Everybody's forecast, or why there is none."""
+        return [self._forecast(i, agent, x) for i, agent in players]
+
+    def ask_all(self, kind: str, players: Players, *arguments: Any) -> list:
+        """The same message of the protocol to each of them, and their replies."""
+        return [self._ask(i, agent, kind, arguments) for i, agent in players]
+
+    def ask_each(self, kind: str, players: Players, arguments: Sequence[tuple]) -> list:
+        """A message of its own to each of them, and their replies."""
+        return [self._ask(i, agent, kind, own) for (i, agent), own in zip(players, arguments, strict=True)]
+
+    def ask_sums(self, kind: str, players: Players, *arguments: Any) -> list[np.ndarray]:
+        """The same message to each of them, and the sums over them of the arrays they reply."""
+        replies = self.ask_all(kind, players, *arguments)
+        terms = [reply if isinstance(reply, tuple) else (reply,) for reply in replies]
+        return [np.add.reduce(parts) for parts in zip(*terms, strict=True)]
+
+    def _forecast(self, i: int, agent: Participant, x: np.ndarray) -> Answer:
         if self._deadline is None:
-            return self.ask(i, "forecast", agent.forecast, x)
+            return self._ask(i, agent, "forecast", (x,))
         started = perf_counter()
-        answer = self.ask(i, "forecast", agent.forecast, x)
+        answer = self._ask(i, agent, "forecast", (x,))
         took = perf_counter() - started
         if answer.forecast is not None and took > self._deadline:
             agent.sit_out()
             return Answer(None, f"its answer took {took:.3g} s, longer than the deadline of {self._deadline:g} s")
         return answer
 
-    def ask(self, i: int, kind: str, method: Callable, *arguments: Any) -> Any:
-        """One message of the protocol and its reply."""
-        reply = method(*arguments)
+    def _ask(self, i: int, agent: Participant, kind: str, arguments: tuple) -> Any:
+        reply = getattr(agent, kind)(*arguments)
         if self._keep:
             name = self._names[i]
             self._write("server", name, kind, list(arguments))
@@ -59,7 +95,7 @@ class Post:
         if numbers:
             contents = {key: value.shape for key, value in numbers.items()}
             size = sum(value.nbytes for value in numbers.values())
-            self.transcript.append(Message(self.step, sender, receiver, kind, contents, size))
+            self.transcript.append(Message(self._step, sender, receiver, kind, contents, size))
             if sender != "server":
                 self.values += [(f"{kind}.{key}", value.copy()) for key, value in numbers.items()]
 
@@ -70,6 +106,8 @@ def _numbers(name: str, part):
         yield name, part
     elif isinstance(part, bool | int | float):
         yield name, np.array(part)
+    elif isinstance(part, bytes):
+        yield name, np.frombuffer(part, dtype=np.uint8)
     elif isinstance(part, tuple):
         fields = getattr(part, "_fields", range(len(part)))
         for field, value in zip(fields, part, strict=True):
