@@ -1,0 +1,162 @@
+r"""The broker's rules: what nats-server is told about who may do what.
+
+Every party has an account of its own, a space of subjects that nobody else sees; what passes between two accounts is
+listed, and nothing else passes. So an agent cannot name another's subjects, let alone use them; it cannot have the
+broker's replies sent to somebody else; and a second connection of an identity is refused, by its account's limit.
+
+| | hub | agent NAME of federation F |
+|---|---|---|
+| `nc.F.agent.NAME.ask` | asks | subscribes, and replies while the question is open (`_R_.>`) |
+| `nc.F.agent.NAME.tell` | subscribes | publishes, and may ask for a reply |
+| `nc.F.all` | publishes | subscribes |
+| `nc.F.steps`, kept in a stream | publishes | reads one by one or in batches: `$JS.API.DIRECT.GET.STREAM` |
+| `_INBOX_NAME.>` | | subscribes, for replies to itself; no other account has it |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from nashcast.remote.broker_names import HUB
+from nashcast.remote.certs import AUTHORITY, BROKER, certificate_path, key_path
+from nashcast.remote.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
+
+CONF, LOG, PID, STORE = "nats-server.conf", "nats-server.log", "nats-server.pid", "jetstream"
+# The broker's own prefix for the way back of a request from another account.
+REPLIES = "_R_.>"
+# An agent needs four at a time.
+_SUBSCRIPTIONS = 64
+# How long a question is open; one answer is let through.
+_OPEN = 'response_type: single, response_threshold: "2m"'
+
+
+class Settings(NamedTuple):
+    """certificates: the folder `nashcast certs` wrote, for TLS on both sides; None for a broker without TLS.
+
+    max_payload: bytes of the longest message.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 4222
+    certificates: str | None = None
+    max_payload: int = 1 << 20
+    max_connections: int = 1024
+
+
+def broker_conf(folder: Path, federation: str, hub: str, agents: Mapping[str, str], settings: Settings) -> str:
+    """The configuration file. hub, agents: public keys."""
+    folder = folder.resolve()
+    lines = [
+        "# Written by nashcast from enrolment.json; what is changed here is lost. Change it with: nashcast enroll.",
+        f"server_name: {_quoted(f'nashcast-{federation}')}",
+        f"host: {_quoted(settings.host)}",
+        f"port: {settings.port}",
+        f"max_payload: {settings.max_payload}",
+        f"max_connections: {settings.max_connections}",
+        "# A connection that is silently gone is noticed within 15 s; only then may its identity come back.",
+        'ping_interval: "4s"',
+        "ping_max: 2",
+        f"pid_file: {_quoted(folder / PID)}",
+        f"log_file: {_quoted(folder / LOG)}",
+        "logfile_size_limit: 16777216",
+        "logfile_max_num: 4",
+        f'jetstream {{ store_dir: {_quoted(folder / STORE)}, sync_interval: "10s" }}',
+    ]
+    if settings.certificates is not None:
+        lines += _tls(Path(settings.certificates))
+    lines += ["accounts {", *_hub_account(federation, hub, agents)]
+    for name, public_key in agents.items():
+        lines += _agent_account(federation, name, public_key)
+    return "\n".join([*lines, "}", ""])
+
+
+def read_stream_subjects(federation: str) -> tuple[str, str]:
+    """What an agent asks to read the stream: any message or batch by its number, and the last one."""
+    by_number = f"$JS.API.DIRECT.GET.{stream_name(federation)}"
+    return by_number, f"{by_number}.{steps_subject(federation)}"
+
+
+def account(name: str) -> str:
+    """An agent's; never the hub's, whatever its name."""
+    return f"agent-{name}"
+
+
+def _hub_account(federation: str, hub: str, agents: Mapping[str, str]) -> list[str]:
+    exports = [f"{{ stream: {_quoted(everybody_subject(federation))} }}"]
+    exports += [f"{{ service: {_quoted(tell_subject(federation, '*'))} }}"]
+    # A batch is many replies to one request.
+    exports += [f"{{ service: {_quoted(s)}, response_type: stream }}" for s in read_stream_subjects(federation)]
+    imports = [_import("service", account(name), ask_subject(federation, name)) for name in agents]
+    everything = f"nc.{federation}.>"
+    return [
+        f" {_quoted(HUB)} {{",
+        "  jetstream: enabled",
+        "  limits { max_connections: 1 }",
+        *_listed("exports", exports),
+        *_listed("imports", imports),
+        *_user(hub, [everything, "$JS.API.>", "$JS.ACK.>", REPLIES], [everything, f"_INBOX_{HUB}.>"]),
+        " }",
+    ]
+
+
+def _agent_account(federation: str, name: str, public_key: str) -> list[str]:
+    ask, tell, everybody = (
+        ask_subject(federation, name),
+        tell_subject(federation, name),
+        everybody_subject(federation),
+    )
+    reads = read_stream_subjects(federation)
+    imports = [_import("stream", HUB, everybody)] + [_import("service", HUB, subject) for subject in (tell, *reads)]
+    return [
+        f" {_quoted(account(name))} {{",
+        f"  limits {{ max_connections: 1, max_subscriptions: {_SUBSCRIPTIONS} }}",
+        *_listed("exports", [f"{{ service: {_quoted(ask)}, accounts: [{_quoted(HUB)}], {_OPEN} }}"]),
+        *_listed("imports", imports),
+        *_user(public_key, [tell, *reads, REPLIES], [ask, everybody, f"_INBOX_{name}.>"]),
+        " }",
+    ]
+
+
+def _import(kind: str, of: str, subject: str) -> str:
+    return f"{{ {kind}: {{ account: {_quoted(of)}, subject: {_quoted(subject)} }} }}"
+
+
+def _user(public_key: str, publish: list[str], subscribe: list[str]) -> list[str]:
+    return [
+        "  users [ {",
+        f"   nkey: {_quoted(public_key)}",
+        "   permissions {",
+        f"    publish: {{ allow: [{', '.join(map(_quoted, publish))}] }}",
+        f"    subscribe: {{ allow: [{', '.join(map(_quoted, subscribe))}] }}",
+        "   }",
+        "  } ]",
+    ]
+
+
+def _tls(folder: Path) -> list[str]:
+    folder = folder.expanduser().resolve()
+    return [
+        "tls {",
+        f" cert_file: {_quoted(certificate_path(folder, BROKER))}",
+        f" key_file: {_quoted(key_path(folder, BROKER))}",
+        f" ca_file: {_quoted(certificate_path(folder, AUTHORITY))}",
+        " verify: true",
+        ' min_version: "1.3"',
+        " # TLS before anything else: nobody in between can talk a client out of it. Not auto: it speaks first after",
+        " # 50 ms, and agents are far away, or busy.",
+        " handshake_first: true",
+        " timeout: 5",
+        "}",
+    ]
+
+
+def _listed(name: str, entries: list[str]) -> list[str]:
+    return [f"  {name} [", *(f"   {entry}" for entry in entries), "  ]"] if entries else []
+
+
+def _quoted(text: object) -> str:
+    """As the configuration's texts want it: quoted and escaped, and letters of all languages as they are."""
+    return json.dumps(str(text), ensure_ascii=False)

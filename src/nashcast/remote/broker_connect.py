@@ -1,0 +1,221 @@
+"""A connection to the broker, for the hub and for agents: who one is, TLS, and coming back after every interruption."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker_files import check_private, needed
+from nashcast.remote.broker_keys import public_key, read_seed
+from nashcast.remote.certs import AUTHORITY, certificate_path, key_path
+
+log = logging.getLogger("nashcast.remote")
+# Seconds between two tries, and until a silent broker is given up and looked for again.
+WAIT, PING = 0.25, 5
+Notice = Callable[[], Awaitable[None]]
+
+
+async def connect(
+    url: str,
+    *,
+    seed_file: str | Path,
+    name: str,
+    tls: str | Path | None = None,
+    patience: float = 20.0,
+    on_reconnect: Notice | None = None,
+    on_close: Notice | None = None,
+) -> Any:
+    """A connected client of nats-py. It comes back by itself, for ever, unless its key is refused: then it is closed.
+
+    name: the agent's, or "hub".   tls: a folder with `ca.pem`, `NAME.pem` and `NAME-key.pem`; with it, nothing is sent
+    but over TLS.   patience: seconds to go on while there is no broker, or while it still holds an earlier connection.
+    on_reconnect, on_close: called when it has come back, with its subscriptions, and when it is closed for good.
+    """
+    _check_url(url)
+    context = None if tls is None else tls_context(tls, name)
+    if context is None and url.startswith("tls:"):
+        context = ssl.create_default_context()  # our broker has an authority of its own: this says so at once
+    logging.getLogger("asyncio").addFilter(_not_the_end_of_tls)
+    seed = read_seed(seed_file)
+    line = _Line(url, name, public_key(seed), tls, on_reconnect, on_close)
+    tried_until = time.monotonic() + patience
+    while True:
+        client = line.client = _client_class()()
+        try:
+            await client.connect(
+                url, name=name, nkeys_seed_str=seed, inbox_prefix=f"_INBOX_{name}", tls=context,
+                tls_handshake_first=context is not None or url.startswith("tls"), allow_reconnect=True,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=WAIT, connect_timeout=PING, ping_interval=PING, max_outstanding_pings=2,
+                error_cb=line.failed, disconnected_cb=line.lost, reconnected_cb=line.back, closed_cb=line.closed,
+            )  # fmt: skip
+            if client.is_connected:
+                break
+            # What nats-py makes of a broker that hangs up instead of answering.
+            raise _Failed(f"the broker at {url} closed the connection. See its log.", final=False)
+        except _Failed as failed:
+            await _abandoned(client)
+            if failed.final or time.monotonic() + WAIT > tried_until:
+                raise NashcastError(str(failed)) from None
+            await asyncio.sleep(WAIT)
+        except BaseException:
+            await _abandoned(client)
+            raise
+    line.dialling = False
+    log.info("%s: connected to %s", name, url)
+    return client
+
+
+def tls_context(folder: str | Path, name: str) -> ssl.SSLContext:
+    """TLS with the federation's own authority and the client's own certificate."""
+    authority, mine, key = certificate_path(folder, AUTHORITY), certificate_path(folder, name), key_path(folder, name)
+    for path in (authority, mine, key):
+        if not path.is_file():
+            raise InvalidInput(
+                "tls", f"no file {path}", f"Pass a folder with {authority.name}, {mine.name}, {key.name}."
+            )
+    check_private(key)
+    try:
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=str(authority))
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(str(mine), str(key))
+    except (ssl.SSLError, OSError) as error:
+        got = f"{folder}, whose {mine.name} cannot be used ({error.strerror or error})"
+        raise InvalidInput("tls", got, "Its certificate and key must belong together: ask for both again.") from None
+    return context
+
+
+@cache
+def _client_class() -> type:
+    """nats-py's client, kept from going deaf: it stops reading for good at a message whose headers it cannot read."""
+
+    class Client(needed("nats").NATS):
+        async def _process_headers(self, headers):
+            try:
+                return await super()._process_headers(headers)
+            except Exception as error:  # anybody may have sent them; what is in the message is checked anyway
+                log.debug("headers that make no sense: %r", error)
+                return None
+
+    return Client
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in ("nats", "tls") and parts.hostname and parts.port != 0
+    except (ValueError, AttributeError):
+        right = False
+    if not right:
+        raise InvalidInput("url", f"{url!r:.80}", "Pass nats://HOST:PORT or tls://HOST:PORT.")
+
+
+class _Failed(Exception):
+    """Why there is no connection. final: trying again would change nothing."""
+
+    def __init__(self, message: str, final: bool):
+        super().__init__(message)
+        self.final = final
+
+
+class _Line:
+    """What happens to one connection, in the log; and, before there is one, raised."""
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        key: str,
+        tls: str | Path | None,
+        on_reconnect: Notice | None,
+        on_close: Notice | None,
+    ):
+        self.url, self.name, self.key, self.tls = url, name, key, tls
+        self.on_reconnect, self.on_close = on_reconnect, on_close
+        self.client: Any = None
+        self.dialling = True
+        self._said, self._over = "", False
+        self._closing: asyncio.Task | None = None
+
+    async def failed(self, error: Exception) -> None:
+        if self.dialling:
+            raise self._reason(error)
+        said = str(error) or type(error).__name__
+        if said != self._said:  # a broker that is away is away four times a second
+            log.warning("%s: %s", self.name, said)
+        self._said = said
+        if _refused(error) and self._closing is None:
+            log.error("%s: %s", self.name, self._reason(error))
+            self._closing = asyncio.create_task(self._shut_out())
+
+    async def lost(self) -> None:
+        if not self.dialling and not self.client.is_closed:
+            log.warning("%s: connection to %s lost", self.name, self.url)
+
+    async def back(self) -> None:
+        self._said = ""
+        log.info("%s: connected to %s again", self.name, self.url)
+        if self.on_reconnect is not None:
+            await self.on_reconnect()
+
+    async def _shut_out(self) -> None:
+        """Closed for good, said once: nats-py may hang on a connection that the broker has ended, and never say so."""
+        await _abandoned(self.client)
+        await self.closed()
+
+    async def closed(self) -> None:
+        if not self.dialling and not self._over:
+            self._over = True
+            log.info("%s: connection to %s closed", self.name, self.url)
+            if self.on_close is not None:
+                await self.on_close()
+
+    def _reason(self, error: Exception) -> _Failed:
+        who = f"the broker at {self.url}"
+        said = str(error) or type(error).__name__
+        if _refused(error):
+            remedy = f"Its operator enrols it: nashcast enroll add FOLDER {self.name} {self.key}"
+            return _Failed(f"{who} does not know the key of {self.name!r}, or it was revoked. {remedy}", final=True)
+        if "maximum account active connections" in said:
+            remedy = "Stop the other one, or wait: one that died is given up within 15 s."
+            return _Failed(f"{who} already has a connection of {self.name!r}. {remedy}", final=False)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            remedy = "Pass tls=, the folder with the federation's ca.pem." if self.tls is None else "Ask its operator."
+            return _Failed(
+                f"{who} has a certificate that is not valid here: {error.verify_message}. {remedy}", final=True
+            )
+        if isinstance(error, ssl.SSLError):
+            why = (error.reason or said).lower().replace("_", " ")
+            if "alert" in why:
+                remedy = "Have one signed by the federation's authority: nashcast certs request."
+                told = f"{who} refuses the certificate of {self.name!r}: {why.rpartition('alert ')[2]}. {remedy}"
+            else:
+                told = f"{who} and {self.name!r} do not agree on TLS: {why}. Check that both sides use it."
+            # A client that was too slow to begin TLS may be quicker the next time.
+            return _Failed(told, final="wrong version" not in why)
+        return _Failed(f"{who} cannot be reached: {said}. Check the address, and that the broker runs.", final=False)
+
+
+def _not_the_end_of_tls(record: logging.LogRecord) -> bool:
+    """Not what asyncio says, of no consequence, whenever nats-py ends a connection over TLS."""
+    return "eof_received() has no effect when using ssl" not in record.getMessage()
+
+
+def _refused(error: Exception) -> bool:
+    return "authorization violation" in str(error).lower()
+
+
+async def _abandoned(client: Any) -> None:
+    """Close what never was a connection; nats-py waits for ever for the end of a TLS that did not begin."""
+    try:
+        await asyncio.wait_for(client.close(), WAIT)
+    except Exception as error:
+        log.debug("closing a connection that never was: %r", error)

@@ -1,0 +1,53 @@
+"""Keeps one program running for as long as its parent lives: a process of its own, run as a script.
+
+`python broker_keeper.py PARENT PROGRAM ARGUMENT…` prints the program's process id, and ends the program when its
+standard input is closed or its parent, the process of that number, is gone, however that died. Prints nothing else; its
+exit code is the program's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+
+PATIENCE = 10.0
+
+
+def keep(parent: int, command: list[str]) -> int:
+    program = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=_killed_with_parent()
+    )
+    try:
+        print(program.pid, flush=True)
+        # A forked sibling may hold the other end of the input open, hence the look at the parent.
+        while program.poll() is None and os.getppid() == parent and not select.select([sys.stdin], [], [], 0.1)[0]:
+            pass
+    finally:
+        _end(program)
+    return abs(program.returncode)
+
+
+def _end(program: subprocess.Popen) -> None:
+    program.terminate()
+    try:
+        program.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.wait()
+
+
+def _killed_with_parent():
+    """For the case that this process itself is killed. It has one thread, which is what Linux takes for the parent."""
+    if sys.platform != "linux":
+        return None
+    prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
+    return lambda: prctl(set_death_signal, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    sys.exit(keep(int(sys.argv[1]), sys.argv[2:]))

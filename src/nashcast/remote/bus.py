@@ -1,0 +1,219 @@
+"""The hub's line to the broker: turns to many agents at once, from ordinary code, over one connection.
+
+An agent that is not connected is known at once: the broker says that nobody listens on its subject. One that does not
+answer is asked again after a while: it may have died with the turn, and then be known to be gone, or be back. A line
+that breaks is not the agents' fault: whatever was not answered is asked again when it is back, as every turn may be;
+and nobody is late as long as the broker itself does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from nashcast.errors import NashcastError
+from nashcast.remote.deadlines import Deadlines, Fixed, Learned
+from nashcast.remote.hub_post import Failure
+from nashcast.remote.loop import Loop
+from nashcast.remote.subjects import ask_subject
+
+T = TypeVar("T")
+# Seconds to wait for the broker: for one answer of its own, and in all while it is away.
+PATIENCE, OUTAGE = 30.0, 120.0
+# Seconds after the broker was away in which agents may still be on their way back, and between two looks for them.
+RETURN, LOOK = 2.0, 0.02
+# Seconds after which an agent is asked the same again; then twice as many, and so on.
+AGAIN = 0.1
+# Seconds in which a broker answers a ping, if the line to it holds.
+PROMPT = 1.0
+# How the reason begins when an agent is there but has not answered in time.
+LATE = "no answer within"
+# The reason when it is not there at all.
+AWAY = "not connected"
+
+
+class _Round:
+    """Turns that are out. Replies are known by the round's number and the agent's place in it."""
+
+    def __init__(self, number: int, turns: dict[str, bytes], line: int):
+        self.number, self.turns, self.names = number, turns, list(turns)
+        self.line = line  # which connection they went out on
+        self.replies: dict[str, bytes] = {}
+        self.gone: dict[str, str] = {}  # who cannot be asked, and why
+        self.open = set(turns)  # everybody else
+        self.began = time.monotonic()
+        self.over = asyncio.get_running_loop().create_future()  # done when none is open
+
+    def replied(self, name: str, data: bytes) -> None:
+        self.replies[name] = data
+        self.gone.pop(name, None)
+        self._settled(name)
+
+    def failed(self, name: str, reason: str) -> None:
+        self.gone[name] = reason
+        self._settled(name)
+
+    def again(self) -> list[str]:
+        """Those who could not be asked are asked again."""
+        missing, self.gone = list(self.gone), {}
+        self.open.update(missing)
+        if self.open and self.over.done():
+            self.over = self.over.get_loop().create_future()
+        return missing
+
+    def _settled(self, name: str) -> None:
+        self.open.discard(name)
+        if not self.open and not self.over.done():
+            self.over.set_result(None)
+
+
+class Bus:
+    """connect: makes the connection; called with what to do when it has come back, see `broker.connect`.
+
+    deadlines: how long agents may take when `exchange` is not told; learnt if not given.
+    """
+
+    def __init__(
+        self,
+        federation: str,
+        connect: Callable[[Callable[[], Awaitable[None]]], Awaitable[Any]],
+        deadlines: Deadlines | None = None,
+    ):
+        self._federation = federation
+        self._deadlines = Learned() if deadlines is None else deadlines
+        self._round: _Round | None = None
+        self._rounds = 0
+        self._returned = float("-inf")
+        self._loop = Loop("nashcast bus")
+        try:
+            self.client = self._loop.run(self._connected(connect))
+        except BaseException:
+            self._loop.close()
+            raise
+
+    def exchange(self, turns: dict[str, bytes], deadline: float | None = None) -> dict[str, bytes | Failure]:
+        """Every turn to its agent's own subject, all at once; the replies, and why there are none."""
+        return self._loop.run(self._exchange(turns, self._deadlines if deadline is None else Fixed(deadline)))
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = PATIENCE) -> T:
+        """Something else on the same connection."""
+        return self._loop.run(work, timeout)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """The same without waiting for it."""
+        return self._loop.start(work)
+
+    def finish(self, started: Future[T]) -> T:
+        """Wait for it after all."""
+        return self._loop.finish(started)
+
+    def close(self) -> None:
+        with suppress(Exception):  # of a connection that is broken anyway
+            self._loop.run(self.client.close(), 5.0)
+        self._loop.close()
+
+    async def _connected(self, connect) -> Any:
+        client = await connect(self._returning)
+        self._inbox = client.new_inbox()
+        await client.subscribe(f"{self._inbox}.*.*", cb=self._receive)
+        return client
+
+    async def _returning(self) -> None:
+        self._returned, now = time.monotonic(), self._round
+        if now is not None:
+            now.line, now.began = self._line, self._returned
+            now.again()
+            await self._send(now, sorted(now.open))
+
+    @property
+    def _line(self) -> int:
+        """The number of the connection: another one after each that broke."""
+        return self.client.stats["reconnects"]
+
+    async def _exchange(self, turns: dict[str, bytes], deadlines: Deadlines) -> dict[str, bytes | Failure]:
+        await self.wait_for_broker()
+        self._rounds += 1
+        self._round = now = _Round(self._rounds, turns, self._line)
+        allowed, again = {name: deadlines.of(name) for name in turns}, AGAIN
+        await self._send(now, now.names)
+        while now.open or self._may_return(now):
+            await self.wait_for_broker()
+            if now.line != self._line:  # back, and about to ask again
+                await asyncio.sleep(LOOK)
+                continue
+            left = now.began + max((allowed[name] for name in now.open), default=RETURN) - time.monotonic()
+            if left <= 0:
+                if await self._holds(now.line):
+                    break
+                now.began = time.monotonic()
+            elif not now.open:
+                await asyncio.sleep(LOOK)
+                await self._send(now, now.again())
+            else:
+                await asyncio.wait([now.over], timeout=min(left, again))
+                if now.open and again < left:
+                    again *= 2
+                    await self._send(now, sorted(now.open))
+        self._round = None
+        for name in now.open:
+            deadlines.missed(name)
+        return {name: self._found(now, name, allowed[name]) for name in now.names}
+
+    def _may_return(self, now: _Round) -> bool:
+        """Whether agents that are not connected may just be slower than the hub to find the broker again."""
+        return bool(now.gone) and time.monotonic() < self._returned + RETURN
+
+    async def _send(self, now: _Round, names: list[str]) -> None:
+        from nats.errors import Error
+
+        places = {name: place for place, name in enumerate(now.names)}
+        for name in names:
+            subject, reply = ask_subject(self._federation, name), f"{self._inbox}.{now.number}.{places[name]}"
+            try:
+                await self.client.publish(subject, now.turns[name], reply=reply)
+            except Error as error:  # such as a turn longer than the broker takes
+                now.failed(name, f"cannot be asked: {error}")
+
+    async def _receive(self, message: Any) -> None:
+        *_, number, place = message.subject.split(".")
+        now = self._round
+        if now is None or number != str(now.number) or not place.isdigit() or int(place) >= len(now.names):
+            return  # too late: its round is over
+        name = now.names[int(place)]
+        if name in now.replies:
+            return
+        if message.headers and message.headers.get("Status") == "503":
+            now.failed(name, AWAY)
+        else:
+            now.replied(name, message.data)
+            self._deadlines.took(name, time.monotonic() - now.began)
+
+    async def _holds(self, line: int) -> bool:
+        """Whether the broker answers at once on this connection. Else it says nothing of the agents that none did."""
+        began = time.monotonic()
+        # Never cancelled on a line that lives: nats-py stops reading when the answer to a ping comes too late.
+        ping = asyncio.create_task(self.client.flush(OUTAGE))
+        while not (await asyncio.wait({ping}, timeout=LOOK))[0]:
+            if not self.client.is_connected or line != self._line:
+                ping.cancel()
+                return False
+        return ping.exception() is None and line == self._line and time.monotonic() - began < PROMPT
+
+    async def wait_for_broker(self) -> None:
+        """Until there is a connection. Raises when that has taken too long, or the hub is shut out."""
+        began = time.monotonic()
+        while not self.client.is_connected:
+            if self.client.is_closed:
+                raise NashcastError("the broker has shut the hub out: see the log of either.")
+            if time.monotonic() - began > OUTAGE:
+                raise NashcastError(f"the broker has been away for {OUTAGE:g} s. Start it; then start the hub again.")
+            await asyncio.sleep(LOOK)
+
+    def _found(self, now: _Round, name: str, allowed: float) -> bytes | Failure:
+        if name in now.replies:
+            return now.replies[name]
+        return Failure(now.gone.get(name, f"{LATE} {allowed:.3g} s"))

@@ -1,0 +1,69 @@
+"""What an agent missed: the inputs of steps that went on without it, from the hub's durable stream."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+from typing import Any
+
+import numpy as np
+
+from nashcast.errors import NashcastError
+from nashcast.remote.broker_conf import read_stream_subjects
+from nashcast.remote.broker_steps import read_steps
+from nashcast.remote.messages import StepRecord
+from nashcast.remote.subjects import steps_subject
+from nashcast.remote.wire import MalformedMessage, unpack
+
+
+async def missed_inputs(
+    client: Any, federation: str, run: int, first: int, last: int, timeout: float = 5.0
+) -> list[np.ndarray | None]:
+    """The inputs of steps first to last of a run; None for each that the stream does not hold (any more)."""
+    found: dict[int, np.ndarray] = {}
+    newest = await _newest(client, federation, timeout)
+    if newest is not None:
+        sequence, record = newest
+        # A step is stored once, or again by a hub that was killed: what is wanted is at or before where it would be.
+        back = max(record.step - first, 0) + 1 if record.run == run else last - first + 1
+        while True:
+            start = max(sequence - back, 1)
+            found = await _inputs_from(client, federation, run, start, last, timeout)
+            if start == 1 or min(found, default=first + 1) <= first:
+                break
+            back *= 2
+    return [found.get(s) for s in range(first, last + 1)]
+
+
+async def _inputs_from(
+    client: Any, federation: str, run: int, start: int, last: int, timeout: float
+) -> dict[int, np.ndarray]:
+    found = {}
+    async with aclosing(read_steps(client, federation, start, timeout=timeout)) as steps:
+        async for _, data in steps:
+            record = _read(data)
+            if record is not None and record.run == run:
+                if record.step > last:
+                    break
+                found[record.step] = record.x
+    return found
+
+
+async def _newest(client: Any, federation: str, timeout: float) -> tuple[int, StepRecord] | None:
+    subject, _ = read_stream_subjects(federation)
+    wanted = {"last_by_subj": steps_subject(federation)}
+    message = await client.request(subject, json.dumps(wanted).encode(), timeout=timeout)
+    headers = message.headers or {}
+    if headers.get("Status") == "404":
+        return None
+    record = _read(message.data)
+    if "Nats-Sequence" not in headers or record is None:
+        raise NashcastError("the broker sent something else than a step of the stream.")
+    return int(headers["Nats-Sequence"]), record
+
+
+def _read(data: bytes) -> StepRecord | None:
+    try:
+        return unpack(data, (StepRecord,))
+    except MalformedMessage:
+        return None

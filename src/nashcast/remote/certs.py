@@ -1,0 +1,177 @@
+"""Development certificates: an authority of the federation's own, the broker's certificate and those of its clients.
+
+A folder holds `ca.pem`, `broker.pem`, `hub.pem` and the agents' certificates by name, and beside each the key that was
+made with it, as `NAME-key.pem`. An agent's key is better made at its owner's: `request` there, `sign` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nashcast.errors import InvalidInput
+from nashcast.remote.broker_files import needed, write_whole
+from nashcast.remote.broker_names import HUB, agent_name
+
+AUTHORITY, BROKER = "ca", "broker"
+LOCAL = ("localhost", "127.0.0.1", "::1")
+DAYS, AUTHORITY_DAYS = 365, 3650
+
+
+class Certificate(NamedTuple):
+    """hosts: the names and addresses a broker's is valid for.   fingerprint: SHA-256 of all of it."""
+
+    name: str
+    path: Path
+    hosts: tuple[str, ...]
+    expires: datetime
+    fingerprint: str
+
+    @property
+    def expired(self) -> bool:
+        return self.expires <= datetime.now(UTC)
+
+
+def certificate_path(folder: str | Path, name: str) -> Path:
+    return Path(folder).expanduser() / f"{name}.pem"
+
+
+def key_path(folder: str | Path, name: str) -> Path:
+    return Path(folder).expanduser() / f"{name}-key.pem"
+
+
+def make(
+    folder: str | Path, hosts: Sequence[str] = LOCAL, *, days: int = DAYS, overwrite: bool = False
+) -> list[Certificate]:
+    """An authority unless there is one, and the broker's and the hub's certificates from it.
+
+    hosts: where clients find the broker.   overwrite: renew the broker's and the hub's; the authority is kept in any
+    case, since a new one would lock every agent out.
+    """
+    if not hosts:
+        raise InvalidInput("host", "none", "Pass the broker's host names or IP addresses.")
+    folder = Path(folder).expanduser()
+    if not overwrite:
+        _refuse_existing(folder, BROKER, HUB)
+    if not certificate_path(folder, AUTHORITY).exists() and not key_path(folder, AUTHORITY).exists():
+        x509 = _x509()
+        key = x509.new_key()
+        made = x509.authority(key, max(_days(days), AUTHORITY_DAYS))
+        write_whole(key_path(folder, AUTHORITY), x509.key_pem(key), private=True)
+        write_whole(certificate_path(folder, AUTHORITY), x509.certificate_pem(made))
+    _issue(folder, BROKER, days, overwrite, hosts)
+    _issue(folder, HUB, days, overwrite)
+    return [read_certificate(folder, name) for name in (AUTHORITY, BROKER, HUB)]
+
+
+def make_agent(folder: str | Path, name: str, *, days: int = DAYS, overwrite: bool = False) -> Certificate:
+    """An agent's certificate with a key made here: for trying things out on one machine."""
+    _issue(Path(folder).expanduser(), _client_name(name), days, overwrite)
+    return read_certificate(folder, name)
+
+
+def request(name: str, folder: str | Path = ".", *, overwrite: bool = False) -> tuple[Path, Path]:
+    """At an agent's owner: a key, which stays there, and a request for a certificate, which is sent to be signed."""
+    x509, folder, name = _x509(), Path(folder).expanduser(), _client_name(name)
+    path = folder / f"{name}.csr"
+    if path.exists() and not overwrite:
+        raise InvalidInput("file", f"{path}, which exists", "It is kept: pass --overwrite to replace it and its key.")
+    key = x509.new_key()
+    write_whole(key_path(folder, name), x509.key_pem(key), private=True, overwrite=overwrite)
+    write_whole(path, x509.certificate_pem(x509.signing_request(key, name)), overwrite=overwrite)
+    return key_path(folder, name), path
+
+
+def sign(folder: str | Path, wanted: str | Path, *, days: int = DAYS, overwrite: bool = False) -> Certificate:
+    """At the authority: a client's certificate for the name and public key in a request; all else in it is ignored."""
+    folder, wanted = Path(folder).expanduser(), Path(wanted).expanduser()
+    remedy = "Pass the .csr file that `nashcast certs request` wrote."
+    try:
+        name, public_key = _x509().asked_for(wanted.read_bytes())
+    except OSError as error:
+        raise InvalidInput("request", f"{wanted}: {error.strerror}", remedy) from None
+    except ValueError as error:
+        raise InvalidInput("request", f"{wanted}, which cannot be signed: {error}", remedy) from None
+    _certify(folder, _client_name(name), public_key, days, overwrite)
+    return read_certificate(folder, name)
+
+
+def read_certificate(folder: str | Path, name: str) -> Certificate:
+    """What a certificate says."""
+    path, x509 = certificate_path(folder, name), _x509()
+    found = _loaded(path)
+    return Certificate(name, path, x509.hosts_of(found), found.not_valid_after_utc, x509.fingerprint(found))
+
+
+def read_all(folder: str | Path) -> list[Certificate]:
+    """Every certificate in a folder, the authority first."""
+    paths = Path(folder).expanduser().glob("*.pem")
+    names = {path.stem for path in paths if not path.stem.endswith("-key")} - {AUTHORITY}
+    return [read_certificate(folder, name) for name in (AUTHORITY, *sorted(names))]
+
+
+def _issue(folder: Path, name: str, days: int, overwrite: bool, hosts: Sequence[str] = ()) -> None:
+    """A certificate with a new key beside it."""
+    x509 = _x509()
+    if not overwrite:
+        _refuse_existing(folder, name)
+    key = x509.new_key()
+    # The certificate first: it is what may be refused, and a key alone would stand in the way of the next try.
+    _certify(folder, name, key.public_key(), days, overwrite, hosts)
+    write_whole(key_path(folder, name), x509.key_pem(key), private=True, overwrite=overwrite)
+
+
+def _certify(folder: Path, name: str, public_key, days: int, overwrite: bool, hosts: Sequence[str] = ()) -> None:
+    x509, days = _x509(), _days(days)
+    authority = _loaded(certificate_path(folder, AUTHORITY))
+    try:
+        key = x509.key_of(authority, key_path(folder, AUTHORITY).read_bytes())
+    except (OSError, ValueError, TypeError):
+        remedy = "Certificates are made where the authority's key is: in the folder that `nashcast certs FOLDER` wrote."
+        raise InvalidInput("folder", f"{folder}, without the key of its {AUTHORITY}.pem", remedy) from None
+    left = (authority.not_valid_after_utc - datetime.now(UTC)).days
+    if days > left:
+        remedy = f"Pass at most {left}." if left > 0 else "Begin again in another folder."
+        raise InvalidInput("days", f"{days}, but the authority has {max(left, 0)} left", remedy)
+    made = x509.certificate(authority, key, name, public_key, days, hosts)
+    write_whole(certificate_path(folder, name), x509.certificate_pem(made), overwrite=overwrite)
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return needed("cryptography.x509").load_pem_x509_certificate(path.read_bytes())
+    except OSError as error:
+        remedy = "Make it: nashcast certs FOLDER."
+        raise InvalidInput("certificate", f"{path}: {error.strerror}", remedy) from None
+    except ValueError:
+        raise InvalidInput("certificate", f"{path}, which is none", "It is damaged: make it again.") from None
+
+
+def _refuse_existing(folder: Path, *names: str) -> None:
+    there = [p.name for name in names for p in (certificate_path(folder, name), key_path(folder, name)) if p.exists()]
+    if there:
+        remedy = "They are kept: pass --overwrite to replace them, or choose another folder."
+        raise InvalidInput("folder", f"{folder} with {', '.join(there)}", remedy)
+
+
+def _client_name(name: str) -> str:
+    name = agent_name(name)
+    if name.casefold() in (AUTHORITY, BROKER) or name.casefold().endswith("-key"):
+        raise InvalidInput("agent", repr(name), "Certificates use that file name themselves: choose another.")
+    return name
+
+
+def _days(days: int) -> int:
+    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 36500:
+        raise InvalidInput("days", repr(days), "Pass a whole number from 1 to 36500.")
+    return days
+
+
+def _x509() -> Any:
+    """The module that makes certificates, once the package it needs is found."""
+    needed("cryptography")
+    from nashcast.remote import broker_x509
+
+    return broker_x509

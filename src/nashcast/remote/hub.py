@@ -1,0 +1,259 @@
+"""The hub: a federation whose agents are reached through the broker, and that goes on where it was after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.algorithm import ServerState, Step
+from nashcast.federation.kept import KeptFile
+from nashcast.federation.saved import keep_arrays
+from nashcast.maths import check
+from nashcast.remote.broker import EmbeddedBroker, broker_url, connect, lasting_broker
+from nashcast.remote.broker_names import HUB
+from nashcast.remote.broker_steps import open_steps
+from nashcast.remote.bus import AWAY, LATE, OUTAGE, Bus
+from nashcast.remote.complaints import Complaints
+from nashcast.remote.deadlines import Fixed, Learned
+from nashcast.remote.enrolment import HUB_SEED, read
+from nashcast.remote.hub_post import MALFORMED
+from nashcast.remote.message_checks import read_hello
+from nashcast.remote.messages import Notice, StepRecord
+from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.subjects import everybody_subject, steps_subject, tell_subject
+from nashcast.remote.wire import MalformedMessage, pack
+
+log = logging.getLogger("nashcast.remote")
+STATE = "hub.state"
+# Seconds between two looks for agents; to wait until the broker has kept an input, and between two tries.
+LOOK, ANSWER, AGAIN = 0.02, 1.0, 0.05
+# Bytes of hellos that may wait to be read; more are dropped. Agents say hello again when they are asked to.
+MOST_WAITING = 4 << 20
+
+
+class Hub(RemoteFederation):
+    """folder: of the federation, see `nashcast enroll create`.   agents: their names; all that are enrolled by default.
+
+    url: of a broker that runs; None to run one from the folder, for as long as this hub is open.
+    certs: certificates, if not those the folder names.   deadline: seconds an agent may take for a turn, or None to
+    learn it from how long it took before.   state: the file to go on from and to write after every step; None for the
+    folder's own, False for none.   fresh: begin anew, whatever the state.   settings: as of `Federation`.
+
+    A context manager, with the verbs of `Federation`.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        agents: Sequence[str] | None = None,
+        url: str | None = None,
+        certs: str | Path | None = None,
+        deadline: float | None = None,
+        state: str | Path | Literal[False] | None = None,
+        fresh: bool = False,
+        **settings: Any,
+    ):
+        folder = Path(folder).expanduser()
+        enrolment = read(folder)
+        self.federation = enrolment.federation
+        names = list(enrolment.agents) if agents is None else list(agents)
+        if not names:
+            remedy = f"Enrol one: nashcast enroll add {folder} NAME PUBLIC_KEY."
+            raise InvalidInput("agents", "nobody enrolled", remedy)
+        for name in names:
+            if name not in enrolment.agents:
+                known = ", ".join(enrolment.agents) or "nobody"
+                raise InvalidInput("agents", f"{name!r}, who is not enrolled", f"Enrolled are: {known}.")
+        path = folder / STATE if state is None else Path(state or "")
+        self._kept_file = None if state is False else KeptFile(path)
+        self._names = frozenset(names)
+        self._heard: dict[str, bytes] = {}  # of each agent its last hello, until it is greeted
+        self._complaints = Complaints(lambda line: log.warning("hub: %s", line))
+        self._here: set[str] = set()
+        self._away: dict[str, str] = {}  # who missed the last step, and whether "late" or "absent"
+        self._keeping: Future | None = None
+        if url is None and lasting_broker(folder) is not None:
+            url = broker_url(enrolment.settings)
+        self._broker = None if url is not None else EmbeddedBroker(folder, port=enrolment.settings.port, tls=certs)
+        self._bus: Bus | None = None
+        try:
+            address = url if self._broker is None else self._broker.start().url
+            assert address is not None
+            self._address = address
+            if certs is None and address.startswith("tls"):
+                certs = enrolment.settings.certificates
+
+            async def dial(on_reconnect) -> Any:
+                return await connect(
+                    address, seed_file=folder / HUB_SEED, name=HUB, tls=certs, on_reconnect=on_reconnect
+                )
+
+            learnt = Learned() if deadline is None else Fixed(check.number("deadline", deadline, above=0.0))
+            self._bus = Bus(self.federation, dial, learnt)
+            super().__init__(names, self._bus, **settings)
+            if fresh:
+                path.unlink(missing_ok=True)
+            if self._kept_file is not None and path.is_file():
+                self.load(path)
+            self._bus.run(self._open())
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Where agents find this hub, on this machine."""
+        return f"{self._address}/{self.federation}"
+
+    @property
+    def names(self) -> list[str]:
+        """The agents', in their order, whether they are there or not."""
+        return [peer.name for peer in self._peers]
+
+    @property
+    def pending(self) -> Step:
+        """The present step, once it is forecast."""
+        if self._pending is None:
+            raise NashcastError("nothing is forecast yet: call predict_one first.")
+        return self._pending[1]
+
+    def wait_for_agents(
+        self, seconds: float, names: Sequence[str] | None = None, progress: Callable[[list[str]], None] | None = None
+    ) -> list[str]:
+        """Until all of them, or those named, have said hello, or the time is over. Returns who has not."""
+        wanted, until = list(names or self.names), time.monotonic() + seconds
+        while True:
+            self._greet_all()
+            missing = [name for name in wanted if name not in self._here]
+            if progress is not None:
+                progress(missing)
+            if not missing or time.monotonic() > until:
+                return missing
+            time.sleep(LOOK)
+
+    def learn_one(self, x, y) -> None:
+        before = self._last
+        super().learn_one(x, y)
+        self._wait_for_input()
+        self._keep_state()
+        if self._last is not None and self._last is not before:
+            self._tell_who_is_away(self._last)
+
+    def learn_late(self, step: int, y) -> bool:
+        used = super().learn_late(step, y)
+        self._keep_state()
+        return used
+
+    def close(self) -> None:
+        """Tell the agents, and end the broker if it is this hub's own. The state stays."""
+        bus, self._bus = self._bus, None
+        self._complaints.flush()
+        try:
+            if bus is not None:
+                if bus.client.is_connected:
+                    bus.run(bus.client.publish(everybody_subject(self.federation), pack(Notice(self.step, "ends", ()))))
+                bus.close()
+        finally:
+            if self._kept_file is not None:
+                self._kept_file.close()
+            if self._broker is not None:
+                self._broker.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    @property
+    def _line(self) -> Bus:
+        if self._bus is None:
+            raise NashcastError("this hub is closed.")
+        return self._bus
+
+    async def _open(self) -> None:
+        client = self._line.client
+        self._stream = await open_steps(client, self.federation)
+        await client.subscribe(tell_subject(self.federation, "*"), cb=self._hear, pending_bytes_limit=MOST_WAITING)
+        # Agents that were there before the hub say hello again.
+        await client.publish(everybody_subject(self.federation), pack(Notice(self.step, "begins", ())))
+
+    async def _hear(self, message: Any) -> None:
+        sender = message.subject.split(".")[-2]
+        try:
+            if sender not in self._names:
+                raise MalformedMessage("it is no agent of this hub")
+            read_hello(message.data, sender)
+            self._heard[sender] = message.data
+        except MalformedMessage as error:
+            self._complaints.add(sender, f"a hello is refused: {error}")
+
+    def _greet_all(self) -> None:
+        while self._heard:
+            sender, data = self._heard.popitem()
+            self.greet(data, sender)
+            self._here.add(sender)
+
+    def _done(self, state: ServerState, x: np.ndarray) -> Step:
+        self._greet_all()
+        self._keep_input(state.step, x)
+        return super()._done(state, x)
+
+    def _keep_input(self, step: int, x: np.ndarray) -> None:
+        """For agents that will have missed it. The broker writes it down while the agents are asked."""
+        self._wait_for_input()
+        self._keeping = self._line.start(self._kept(step, pack(StepRecord(self.run, step, x))))
+
+    def _wait_for_input(self) -> None:
+        """No step is over, and none begins, before the last one's input is kept: a hub may be killed in between."""
+        keeping, self._keeping = self._keeping, None
+        if keeping is not None:
+            self._line.finish(keeping)
+
+    async def _kept(self, step: int, data: bytes) -> None:
+        from nats.errors import Error
+
+        # Tried again, it is stored once; asked for another input in the same step, the last one counts.
+        until, headers = time.monotonic() + OUTAGE, {"Nats-Msg-Id": secrets.token_hex(16)}
+        while True:
+            try:
+                await self._line.wait_for_broker()
+                await self._stream.publish(steps_subject(self.federation), data, timeout=ANSWER, headers=headers)
+                return
+            except (Error, TimeoutError) as error:
+                if time.monotonic() > until:
+                    log.warning("hub: the input of step %d is not kept for agents that miss it: %s", step, error)
+                    return
+                await asyncio.sleep(AGAIN)
+
+    def _keep_state(self) -> None:
+        if self._state is not None and self._kept_file is not None:
+            keep_arrays(self._kept_file, *self._saved())
+
+    def _tell_who_is_away(self, step: Step) -> None:
+        names = self.names
+        for i, reason in step.absent.items():
+            if reason.startswith(MALFORMED) and self._away.get(names[i]) == "absent":
+                self._complaints.add(names[i], f"step {self.step - 1}, {reason}")
+        self._here -= {names[i] for i, reason in step.absent.items() if reason == AWAY}  # they say hello again
+        away = {names[i]: "late" if reason.startswith(LATE) else "absent" for i, reason in step.absent.items()}
+        for kind in ("late", "absent"):
+            who = tuple(name for name, how in away.items() if how == kind and self._away.get(name) != kind)
+            for name in who:
+                log.warning("hub: step %d, %s is %s: %s", self.step - 1, name, kind, self._reasons[name])
+            if who:
+                notice = pack(Notice(self.step - 1, kind, who))
+                self._line.start(self._line.client.publish(everybody_subject(self.federation), notice))
+        for name in self._away.keys() - away.keys():
+            log.info("hub: step %d, %s is back", self.step - 1, name)
+        self._away = away

@@ -1,0 +1,308 @@
+"""The hub's post: the federation's messages to agents elsewhere, to all of them at once and in as few turns as can be.
+
+Calls without a result wait here and go out in front of the next that has one. What a step will surely ask for (the
+window's features for a central game, the first terms for a spread one, the answer to the anchor) is asked for together
+with the forecast. So a step costs one turn without a game or with a central one, one more if some agent does not share
+its features and has to correct its forecast itself, and 2T + 1 with a spread game of look-back T.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from nashcast.agents.agent import move
+from nashcast.agents.protocol import Answer, Invitation, Sync
+from nashcast.errors import SingularGame
+from nashcast.federation.algorithm import Game
+from nashcast.federation.placements import NEEDED, Window
+from nashcast.federation.post import AgentLost, Players, Post
+from nashcast.remote.message_checks import check_reply
+from nashcast.remote.messages import (
+    MASKED,
+    RESULTS,
+    UNKNOWN,
+    Adopt,
+    Backward,
+    Call,
+    Dimensions,
+    FinishGame,
+    Forecast,
+    Forward,
+    JoinGame,
+    Receive,
+    Reply,
+    Turn,
+    View,
+    WeightedForecasts,
+    kind_of,
+)
+from nashcast.remote.peer import Peer
+from nashcast.remote.wild_numbers import WILD, tame
+from nashcast.remote.wire import MalformedMessage, pack, unpack
+
+# How the reason begins when an agent's reply is not what it was asked for.
+MALFORMED = "malformed reply"
+
+
+class Failure(NamedTuple):
+    """Why there is no reply."""
+
+    reason: str
+
+
+class Transport(Protocol):
+    """Carries turns to agents by name and brings their replies, all at once. deadline: seconds; None: its own."""
+
+    def exchange(self, turns: dict[str, bytes], deadline: float | None) -> dict[str, bytes | Failure]: ...
+
+
+class Line(NamedTuple):
+    """What all agents of a stream have in common."""
+
+    x_dim: int
+    y_dim: int
+    lookback: int
+    run: int
+
+
+class _Step:
+    """What is known of the present step so far, by agent."""
+
+    def __init__(self, number: int, game: Game | None, anchored: bool, window: Window, players: Set[int], stands):
+        self.number, self.game, self.anchored, self.window = number, game, anchored, window
+        self.players, self.stands = players, stands
+        self.answers: dict[int, Answer] = {}
+        self.features: dict[int, np.ndarray | None] = {}
+        self.ahead: dict[tuple[int, str], Any] = {}  # results asked for ahead, by agent and kind
+        self.invited: dict[int, bool] = {}  # who has joined a game, and whether it was said to be noisy
+        self.waiting: dict[int, list[Call]] = {}  # calls without a result
+        self.syncs: dict[int, Sync] = {}  # what is to be told with the step's end
+        self.moved: set[int] = set()  # who has adopted something, in this or in an abandoned game
+        self.finished: set[int] = set()  # who has adopted the end of this one
+        self.lost: dict[int, str] = {}
+
+
+class HubPost(Post):
+    """peers: the agents, in the federation's order.   deadline: seconds an agent may take for a turn.
+
+    turns: how often agents were asked, all at once.   traffic: bytes "down" to agents and "up" from them.
+    """
+
+    def __init__(
+        self, peers: Sequence[Peer], transport: Transport, line: Line, deadline: float | None = None, keep: bool = False
+    ):
+        super().__init__([peer.name for peer in peers], deadline, keep)
+        self._peers, self._transport, self._line = peers, transport, line
+        self._present: _Step | None = None
+        self.turns = 0
+        self.traffic: Counter[str] = Counter(down=0, up=0)
+
+    def begin_step(self, step, game, anchored, window, players, forecasts) -> None:
+        super().begin_step(step, game, anchored, window, players, forecasts)
+        self._present = _Step(step, game, anchored, window, players, forecasts)
+
+    def forecasts(self, players: Players, x: np.ndarray) -> list[Answer]:
+        """Everybody's forecast, or why there is none; from memory when the step is done again."""
+        now, who = self._now(), [i for i, _ in players]
+        if not now.answers:
+            new = {i for i in who if self._peers[i].introduced is None}
+            results, failures = self._exchange({i: self._first_calls(i, x) for i in who})
+            now.answers = {i: Answer(None, reason) for i, reason in failures.items()}
+            for i, found in results.items():
+                now.answers[i], now.features[i] = Answer(*found["forecast"][:2]), found["forecast"].features
+                now.ahead |= {(i, kind): found[kind] for kind in ("view", "adopt", "backward") if kind in found}
+            if any(self._may_play(i) for i in new if i in results):
+                raise AgentLost  # they have just said that they play: once more with them
+        return [Answer(None, now.lost[i]) if i in now.lost else now.answers[i] for i in who]
+
+    def ask_all(self, kind: str, players: Players, *arguments: Any) -> list:
+        return self.ask_each(kind, players, [arguments] * len(players))
+
+    def ask_each(self, kind: str, players: Players, arguments: Sequence[tuple]) -> list:
+        return getattr(self, f"_{kind}")({i: own for (i, _), own in zip(players, arguments, strict=True)})
+
+    def _first_calls(self, i: int, x: np.ndarray) -> list[Call]:
+        """The forecast, and with it what the step will need."""
+        now = self._now()
+        central = now.game is not None and now.game.placement == "central"
+        calls: list[Call] = [Forecast(x, central)]
+        if now.game is None:
+            return [*calls, Adopt(Sync(now.window.targets[-1], None))] if now.anchored else calls
+        if i not in now.players:
+            return calls
+        return [*calls, View()] if central else [*calls, *self._first_moves(i)]
+
+    def _first_moves(self, i: int) -> list[Call]:
+        """What begins a spread game."""
+        now = self._now()
+        now.invited[i] = noisy = any(self._varies_at(j) for j in now.players)
+        targets, weights = now.window.targets, np.ascontiguousarray(now.window.weights[:, i])
+        return [JoinGame(Invitation(targets[1:], weights, targets[0], noisy)), Backward(0)]
+
+    def _may_play(self, i: int) -> bool:
+        game, introduced = self._now().game, self._peers[i].introduced
+        return game is not None and introduced is not None and introduced.lets_out(NEEDED[game.placement])
+
+    def _varies_at(self, i: int) -> bool:
+        introduced = self._peers[i].introduced
+        return introduced is not None and introduced.varies
+
+    def _view(self, asked: dict[int, tuple]) -> list:
+        return self._from_ahead("view", asked, View)
+
+    def _varies(self, asked: dict[int, tuple]) -> list:
+        return [self._varies_at(i) for i in asked]
+
+    def _adopt(self, asked: dict[int, tuple]) -> list:
+        """Agents that share their features are told with the step's end: the hub can say what they would answer."""
+        now, answers, ask, wild = self._now(), {}, {}, Answer(None, "its forecast is not finite")
+        if now.game is None:
+            return self._from_ahead("adopt", asked, Adopt)
+        for i, (sync,) in asked.items():
+            introduced, raw = self._peers[i].introduced, now.features.get(i)
+            if not tame(sync):  # not to be sent: an agent refuses it, and is not to be blamed for a wild game
+                answers[i] = wild
+            elif introduced is None or introduced.share != "features" or raw is None:
+                ask[i] = Adopt(sync._replace(past=None))  # a question only: the past is rewritten when the step ends
+            else:
+                Z = raw - sync.forecast[:, None] if introduced.relative else raw
+                forecast, finite = move(sync.forecast, Z, sync.decoder)
+                answers[i] = Answer(forecast) if finite and tame(forecast) else wild
+        now.moved |= ask.keys()
+        answers |= self._ask("adopt", ask)
+        now.syncs = {i: sync for i, (sync,) in asked.items() if answers[i].forecast is not None}
+        return [answers[i] for i in asked]
+
+    def _join_game(self, asked: dict[int, tuple]) -> list:
+        now = self._now()
+        for i, (invitation,) in asked.items():
+            if now.invited.get(i) != invitation.noisy or (i, "backward") not in now.ahead:
+                now.ahead.pop((i, "backward"), None)
+                now.waiting[i], now.invited[i] = [JoinGame(invitation)], invitation.noisy
+        return [None] * len(asked)
+
+    def _backward(self, asked: dict[int, tuple]) -> list:
+        return self._from_ahead("backward", asked, Backward)
+
+    def _receive(self, asked: dict[int, tuple]) -> list:
+        return self._wait(asked, Receive)
+
+    def _weighted_forecasts(self, asked: dict[int, tuple]) -> list:
+        return self._from_ahead("weighted_forecasts", asked, WeightedForecasts)
+
+    def _forward(self, asked: dict[int, tuple]) -> list:
+        return self._wait(asked, Forward)
+
+    def _finish_game(self, asked: dict[int, tuple]) -> list:
+        now = self._now()
+        now.moved |= asked.keys()
+        answers = self._from_ahead("finish_game", asked, FinishGame)
+        now.finished = {i for i, answer in zip(asked, answers, strict=True) if answer.forecast is not None}
+        return answers
+
+    def _learn(self, asked: dict[int, tuple]) -> list:
+        """The step is over: nobody is asked, each is told with its next turn."""
+        now = self._now()
+        for i, (target,) in asked.items():
+            sync = now.syncs.get(i)
+            if now.answers[i].forecast is None or i in now.lost:
+                self._peers[i].miss()
+                continue
+            if sync is None and i in now.moved - now.finished:
+                # A game it had adopted was abandoned, and none came after it: back to its own forecast.
+                sync = Sync(now.stands[i], None)
+            self._peers[i].close(sync, target)
+        self._present = None
+        return [None] * len(asked)
+
+    def _learn_late(self, asked: dict[int, tuple]) -> list:
+        for i, (ago, target) in asked.items():
+            self._peers[i].learn_late(ago, target)
+        return [None] * len(asked)
+
+    def _wait(self, asked: dict[int, tuple], kind) -> list:
+        checked = None
+        for i, own in asked.items():
+            if own is not checked and not tame(checked := own, WILD):
+                raise SingularGame(own[0], np.inf)  # somebody's terms were: nobody is asked to go on with their sums
+            self._now().waiting.setdefault(i, []).append(kind(*own))
+        return [None] * len(asked)
+
+    def _from_ahead(self, kind: str, asked: dict[int, tuple], call) -> list:
+        """What was asked for ahead; of the others it is asked now."""
+        now = self._now()
+        # Views and anchors stay as they are when a step is done again; terms are of one game.
+        take = now.ahead.get if kind in ("view", "adopt") else now.ahead.pop
+        found = {i: take((i, kind), None) for i in asked}
+        found |= self._ask(kind, {i: call(*asked[i]) for i in asked if found[i] is None})
+        if kind == "view":
+            now.ahead |= {(i, kind): view for i, view in found.items()}
+        elif kind in MASKED and not all(map(tame, found.values())):
+            raise SingularGame(0, np.inf)
+        return [found[i] for i in asked]
+
+    def _ask(self, kind: str, asked: dict[int, Call]) -> dict[int, Any]:
+        """Results by agent. Whoever does not answer now is lost for the step, which is done again without it."""
+        now = self._now()
+        results, failures = self._exchange({i: [*now.waiting.pop(i, []), call] for i, call in asked.items()})
+        if failures:
+            now.lost |= failures
+            raise AgentLost
+        return {i: found[kind] for i, found in results.items()}
+
+    def _exchange(self, asked: dict[int, list[Call]]) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
+        """One turn for each agent, all at once: results by kind, and why there are none."""
+        results, failures, now = {}, {}, self._now()
+        if not asked:
+            return results, failures
+        turns = {}
+        for i, calls in asked.items():
+            turns[i] = Turn(now.number, (*self._peers[i].opening(now.stands[i], self._line.run), *calls))
+        sent = {self._names[i]: pack(turn) for i, turn in turns.items()}
+        self.turns += 1
+        self.traffic["down"] += sum(map(len, sent.values()))
+        received = self._transport.exchange(sent, self._deadline)
+        for i, turn in turns.items():
+            found = self._results(i, turn, received.get(self._names[i], Failure("no answer")))
+            if isinstance(found, Failure):
+                failures[i], self._peers[i].introduced = found.reason, None
+            else:
+                results[i] = found
+        return results, failures
+
+    def _results(self, i: int, turn: Turn, data: bytes | Failure) -> dict[str, Any] | Failure:
+        """The results in a reply, by kind of call. They are an agent's word for it that it has done the whole turn."""
+        if isinstance(data, Failure):
+            return data
+        self.traffic["up"] += len(data)
+        peer = self._peers[i]
+        try:
+            reply = unpack(data, (Reply,))
+            checked = check_reply(reply, turn, self._dimensions(i))
+        except MalformedMessage as error:
+            return Failure(f"{MALFORMED}: {error}")
+        if reply.reason:
+            return Failure(reply.reason)
+        results: dict[str, Any] = dict(
+            zip([kind_of(call) for call in turn.calls if kind_of(call) in RESULTS], checked, strict=False)
+        )
+        peer.introduced, peer.unsaid = results.get("begin", peer.introduced), []
+        if self._keep:
+            for call in turn.calls:
+                self._write("server", peer.name, kind_of(call), [call])
+            for kind, result in results.items():
+                self._write(peer.name, "server", kind, [result])
+        return results
+
+    def _dimensions(self, i: int) -> Dimensions:
+        line, introduced, noisy = self._line, self._peers[i].introduced, self._now().invited.get(i, False)
+        features = UNKNOWN if introduced is None else introduced.features
+        return Dimensions(line.x_dim, line.y_dim, features, line.lookback, noisy)
+
+    def _now(self) -> _Step:
+        assert self._present is not None
+        return self._present

@@ -1,0 +1,132 @@
+"""An event loop for code that is not asynchronous: run by whoever waits for it, else by a thread of its own.
+
+To hand work to another thread and its result back takes a good part of what the network takes. So who wants something
+of the loop runs it until that is done; only when nobody has for a while, the thread keeps the connection alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from nashcast.errors import NashcastError
+
+T = TypeVar("T")
+# Seconds without anybody running the loop after which the thread does.
+IDLE = 0.02
+
+
+class Loop:
+    def __init__(self, name: str):
+        self._loop = asyncio.new_event_loop()
+        self._running = threading.Lock()  # held by whoever runs the loop
+        self._waiting: deque[None] = deque()  # as many as want to run it
+        self._kept = False  # the thread runs it
+        self._closed = False
+        self._last = time.monotonic()
+        self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Do it and wait for the result."""
+        with self._held():
+            task = self._loop.create_task(work)
+            try:
+                with _interruptible(self._loop, task):
+                    return self._loop.run_until_complete(task if timeout is None else asyncio.wait_for(task, timeout))
+            except TimeoutError:
+                raise NashcastError(f"the broker did not answer within {timeout:g} s.") from None
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """The same without waiting for it. It is done while somebody waits for something else, or soon."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def finish(self, started: Future[T]) -> T:
+        """Wait for what was started."""
+        return started.result() if started.done() else self.run(_result(started))
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self.run(_cancel_the_rest())
+        self._closed = True
+        with self._held():
+            self._loop.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5.0)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        self._waiting.append(None)  # first: once the thread has let go, it does not take the loop again
+        try:
+            if not self._running.acquire(blocking=False):
+                self._loop.call_soon_threadsafe(self._let_go)
+                self._running.acquire()
+        finally:
+            self._waiting.pop()
+        try:
+            yield
+        finally:
+            self._last = time.monotonic()
+            self._running.release()
+
+    def _let_go(self) -> None:
+        if self._kept:
+            self._loop.stop()
+
+    def _keep(self) -> None:
+        while not self._closed:
+            rest = self._last + IDLE - time.monotonic()
+            if rest > 0 or self._waiting:
+                time.sleep(max(rest, IDLE / 4))
+            elif self._running.acquire(timeout=IDLE):
+                try:
+                    if not self._closed and not self._waiting:
+                        self._kept = True
+                        self._loop.run_forever()
+                finally:
+                    self._kept, self._last = False, time.monotonic()
+                    self._running.release()
+
+
+@contextmanager
+def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task) -> Iterator[None]:
+    """Ctrl-C ends the task, not whatever else the loop is just doing."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    interrupted = False
+
+    def interrupt(*_) -> None:
+        nonlocal interrupted
+        interrupted = True
+        loop.call_soon_threadsafe(task.cancel)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+async def _result(started: Future[T]) -> T:
+    return await asyncio.wrap_future(started)
+
+
+async def _cancel_the_rest() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,107 @@
+"""Which sums under masks an agent takes part in: over how many agents, and over which of them when some drop out.
+
+Two sums over almost the same agents show what the few others sent. What the rule promises, and why:
+docs/explanation/secure-aggregation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from hashlib import sha256
+
+import numpy as np
+
+from nashcast.maths import check
+from nashcast.maths.lane_algebra import triangle
+
+LEAST, ATTEMPTS = 3, 3
+
+
+def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
+    """How many agents it takes until a game's sums, which the hub sees, no longer tell what one of them put in.
+
+    The hub knows the weights: a summed matrix is many equations about few private numbers, T · p(p+1)/2 of each agent.
+    This counts both. noisy: anybody's features are random; the count is then on the safe side.
+    """
+    T, p = check.whole("lookback", lookback, least=1), check.whole("y_dim", y_dim, least=1)
+    sizes = [(back + 1) * p for back in range(T)]
+    equations = sum(k * k for k in sizes)
+    if noisy:
+        equations += sum(2 * k for k in sizes) + sum(triangle(k) * (triangle(k) + k) for k in sizes[:-1])
+    return max(LEAST, -(-equations // (T * triangle(p))) + 1)
+
+
+class Ledger:
+    """Which sets of agents one agent has let itself be added up with in its present step.
+
+    A later attempt must have the same set, or leave out at least `least` of the last one's agents and keep more than
+    half of the first one's. If every agent holds to that, then the sums of one step that can be opened at all say no
+    more than sums over disjoint groups of at least `least` agents, whatever the hub says about who is there.
+    """
+
+    def __init__(self, least: int = LEAST, attempts: int = ATTEMPTS, after: int = -1):
+        self._least, self._attempts = check.whole("least", least, least=2), check.whole("attempts", attempts, least=1)
+        self._step, self._attempt = check.whole("after", after, least=-1), 0
+        self._sets: list[Set[str]] = []
+        self._rounds: set[str] = set()
+
+    def admit(self, step: int, attempt: int, round_name: str, present: Set[str], least: int = 0) -> str:
+        """Enter one round. least: of this game, if more. Returns why it must not be sent, or nothing."""
+        least = max(self._least, least)
+        if step < self._step or (step == self._step and not self._sets):
+            return f"step {step} is over"
+        if attempt >= self._attempts:
+            return f"there are only {self._attempts} attempts for a step"
+        if len(present) < least:
+            return f"a sum over {len(present)} agents hides too little; it takes {least}"
+        if self._sets and (step, attempt) == (self._step, self._attempt):
+            if present != self._sets[-1]:
+                return "another set of agents was present in this attempt before"
+            if round_name in self._rounds:
+                return "this round was sent before, and a mask is used once"
+            self._rounds.add(round_name)
+            return ""
+        before = self._sets if step == self._step else []
+        over = f"attempt {attempt} is over" if before and attempt < self._attempt else ""
+        if not (reason := over or _why_not(before, present, least)):
+            self._step, self._attempt, self._sets, self._rounds = step, attempt, [*before, present], {round_name}
+        return reason
+
+
+def next_present(
+    tried: Sequence[Set[str]], missing: Set[str], step: int, least: int = LEAST, attempts: int = ATTEMPTS
+) -> frozenset[str] | None:
+    """Who is to play when some are missing: all others but as many more as hide the missing ones, or None: no game.
+
+    tried: the sets of this step's attempts so far. Who keeps the missing ones company changes from step to step.
+    """
+    left = sorted(tried[-1] - missing, key=lambda name: sha256(packed(step, name)).digest())
+    gone = len(tried[-1]) - len(left)
+    kept = frozenset(left[max(0, least - gone) if gone else 0 :])
+    impossible = len(tried) >= attempts or len(kept) < least or _why_not(tried, kept, least)
+    return None if impossible else kept
+
+
+def why_thin(weights: np.ndarray, least: int) -> str:
+    """Why a game with these weights (lookback, agents) shows too much: in one of its steps few have any. Or nothing."""
+    counts = np.count_nonzero(weights, axis=1)
+    thin = counts[(counts > 0) & (counts < least)]
+    return f"only {thin.min()} agents have a weight in some step of the window; it takes {least}" if thin.size else ""
+
+
+def packed(*fields: str | int | bytes) -> bytes:
+    """Fields with their lengths, so that no other fields give the same bytes."""
+    parts = [field if isinstance(field, bytes) else str(field).encode() for field in fields]
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def _why_not(tried: Sequence[Set[str]], present: Set[str], least: int) -> str:
+    """Why a new attempt with these agents is not to be, after those tried."""
+    if not tried or present == tried[-1]:
+        return ""
+    if not present < tried[-1]:
+        return "somebody joined within the step"
+    gone, first = len(tried[-1]) - len(present), len(tried[0])
+    if gone < least:
+        return f"it leaves out {gone} of the agents, whose terms would show; leave out at least {least}, or none"
+    return "" if 2 * len(present) > first else f"it keeps no more than half of the step's {first} agents"

@@ -1,0 +1,85 @@
+"""How large a message of msgpack would be, from the heads of its values: nothing is built from bytes to find out."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NUMBER, MAP, LIST, TEXT, BYTES = range(5)
+KINDS = ("number", "map", "list", "text", "bytes")
+_REFUSED = 255
+FINE, VALUES, CUT, STRANGE, LONG, CLAIMS, DEEP, MORE = range(8)
+
+
+def _heads() -> np.ndarray:
+    """What a value's first byte says: its kind, how many bytes its length takes, and its length where it says that.
+
+    Types of one's own (ext), float32, and the byte that msgpack never uses are refused.
+    """
+    heads = np.zeros((256, 3), dtype=np.int64)
+    heads[:, 0] = _REFUSED
+    for byte in (*range(0x80), *range(0xE0, 0x100), 0xC0, 0xC2, 0xC3):
+        heads[byte] = NUMBER, 0, 0
+    for byte in range(0xCC, 0xD4):
+        heads[byte] = NUMBER, 0, 1 << (byte & 3)
+    heads[0xCB] = NUMBER, 0, 8
+    for byte in range(0x80, 0x90):
+        heads[byte] = MAP, 0, byte & 0x0F
+        heads[byte + 0x10] = LIST, 0, byte & 0x0F
+    for byte in range(0xA0, 0xC0):
+        heads[byte] = TEXT, 0, byte & 0x1F
+    for i in range(3):
+        heads[0xC4 + i] = BYTES, 1 << i, 0
+        heads[0xD9 + i] = TEXT, 1 << i, 0
+    for i in range(2):
+        heads[0xDC + i] = LIST, 2 << i, 0
+        heads[0xDE + i] = MAP, 2 << i, 0
+    return heads
+
+
+HEADS = _heads()
+
+
+@njit(cache=True)
+def measure(data: np.ndarray, heads: np.ndarray, most: np.ndarray, most_values: int, most_depth: int):
+    """What is wrong with the bytes, where, of which kind, and how long it is; FINE if nothing.
+
+    most: the greatest length of each kind.
+    """
+    size, at, values, depth = len(data), 0, 0, 0
+    awaited = np.zeros(most_depth + 1, dtype=np.int64)  # of each map and list that is open, what is still to come
+    awaited[0] = 1
+    while depth >= 0:
+        if awaited[depth] == 0:
+            depth -= 1
+            continue
+        awaited[depth] -= 1
+        values += 1
+        if values > most_values:
+            return VALUES, at, 0, values
+        if at >= size:
+            return CUT, at, 0, 0
+        kind, width, length = heads[data[at]]
+        if kind == _REFUSED:
+            return STRANGE, at, 0, data[at]
+        at += 1
+        if width:
+            if at + width > size:
+                return CUT, at, 0, 0
+            length = 0
+            for i in range(width):
+                length = 256 * length + data[at + i]
+            at += width
+        if length > most[kind]:
+            return LONG, at, kind, length
+        claimed = 2 * length if kind == MAP else length
+        if claimed > size - at:
+            return CLAIMS, at, kind, claimed
+        if kind != MAP and kind != LIST:
+            at += length
+        elif depth == most_depth:
+            return DEEP, at, kind, depth
+        else:
+            depth += 1
+            awaited[depth] = claimed
+    return (MORE, at, 0, size - at) if at < size else (FINE, at, 0, 0)

@@ -1,0 +1,74 @@
+"""How large the arrays of each message must be, given what was declared."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Invitation, Sync
+from nashcast.remote.messages import (
+    Backward,
+    Begin,
+    Call,
+    Close,
+    Dimensions,
+    Forecast,
+    Forward,
+    JoinGame,
+    LearnLate,
+    Masking,
+    Receive,
+    RemoteAnswer,
+    StepRecord,
+    WeightedForecasts,
+    kind_of,
+)
+from nashcast.remote.wire import MalformedMessage
+
+Sizes = dict[str, int | None]
+NO_SIZES: Sizes = {}
+
+# The axes of every array. T: lookback.   k: (back + 1) y_dim.   n: of the noise tensor.   w: (T - t) y_dim.
+# N: how many play a masked game.
+SHAPES: dict[type, dict[str, str]] = {
+    StepRecord: {"x": "x"}, Begin: {"target": "y"}, Forecast: {"x": "x"}, Close: {"target": "y"},
+    LearnLate: {"target": "y"}, Sync: {"forecast": "y", "decoder": "d", "past": "Ty"},
+    Invitation: {"targets": "Ty", "weights": "T", "start": "y"}, Masking: {"weights": "TN"}, Forward: {"point": "w"},
+    BackwardSums: {"carry": "kk", "shift": "k", "tensor": "n"}, Answer: {"forecast": "y"},
+    BackwardTerms: {"coupling": "kk", "offset": "k", "tensor": "n"}, RemoteAnswer: {"forecast": "y", "features": "yd"},
+    GameView: {"features": "Tyd", "means": "Tyd", "covariance": "Tyydd"},
+}  # fmt: skip
+
+
+def sizes_of(dimensions: Dimensions, call: Call | None = None) -> Sizes:
+    place = None
+    if isinstance(call, Backward | Receive | WeightedForecasts | Forward):
+        place = call[0]
+        if not 0 <= place < dimensions.lookback:
+            expected = f"0 to {dimensions.lookback - 1}"
+            raise MalformedMessage(f"{kind_of(call)}.{call._fields[0]}: got {place}, expected {expected}")
+    sizes = _sizes_at(dimensions, place)
+    if isinstance(call, JoinGame) and call.masking is not None:
+        return {**sizes, "N": len(call.masking.present)}
+    return sizes
+
+
+@lru_cache
+def _sizes_at(dimensions: Dimensions, place: int | None) -> Sizes:
+    T, p = dimensions.lookback, dimensions.y_dim
+    sizes: Sizes = {"x": dimensions.x_dim, "y": p, "d": dimensions.features, "T": T}
+    if place is not None:
+        k = (place + 1) * p
+        pairs = k * (k + 1) // 2
+        tensor = pairs * (pairs + k) if dimensions.noisy and place < T - 1 else 0
+        sizes |= {"k": k, "n": tensor, "w": (T - place) * p}
+    return sizes
+
+
+def terms_shapes(dimensions: Dimensions, call: Backward | WeightedForecasts) -> list[tuple[int, ...]]:
+    """The shapes of the arrays whose terms an agent masks, one after the other."""
+    return terms_of(kind_of(call), sizes_of(dimensions, call))
+
+
+def terms_of(kind: str, sizes: Sizes) -> list[tuple[int, ...]]:
+    arrays = SHAPES[BackwardTerms].values() if kind == "backward" else ["w"]
+    return [tuple(sizes[axis] or 0 for axis in axes) for axes in arrays]

@@ -1,0 +1,71 @@
+"""What leaves an agent: the filter in front of every message, and what is in one, in words and in bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nashcast.agents import Agent
+from nashcast.agents.protocol import Answer, GameView
+from nashcast.errors import NashcastError
+from nashcast.maths.check import shape_text
+from nashcast.remote.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened
+from nashcast.remote.wild_numbers import LARGEST, tame
+
+
+def allowed(agent: Agent, call: Call, result: Any) -> Result:
+    """As much of a call's result as the agent's owner shares, and as was asked for."""
+    share = agent.share
+    if isinstance(result, Introduced):
+        features = result.features if result.lets_out("moments") else None
+        relative, varies = result.relative and share == "features", result.varies and result.lets_out("sums")
+        return Introduced(features, relative, varies, share, result.public_key)
+    if isinstance(result, Answer) and result.forecast is not None and not tame(result.forecast):
+        result = Answer(None, f"its forecast is larger than {LARGEST:g}")
+    if isinstance(call, Forecast):
+        wanted = call.features and share == "features" and result.forecast is not None
+        return RemoteAnswer(result.forecast, shortened(result.reason), agent.raw_features() if wanted else None)
+    if isinstance(result, Answer):
+        return Answer(result.forecast, shortened(result.reason))
+    if isinstance(result, GameView) and share != "features" and result.means is not None:
+        return result._replace(features=result.means)
+    return result
+
+
+def contents(result: Result) -> str:
+    """The names and shapes of the numbers in a result.
+
+    >>> contents(Answer(np.zeros(2)))
+    'forecast (2,)'
+    """
+    if isinstance(result, np.ndarray):
+        return shape_text(result.shape)
+    if isinstance(result, bytes):
+        return f"{len(result)} bytes, masked"
+    said = []
+    for field, value in zip(type(result)._fields, result, strict=True):
+        if isinstance(value, np.ndarray):
+            said.append(f"{field} {shape_text(value.shape)}")
+        elif isinstance(value, bytes):
+            said.append(f"{field} of {len(value)} bytes")
+        elif value is not None and value != "":
+            said.append(f"{field} {value}")
+    return ", ".join(said)
+
+
+def size(result: Result) -> int:
+    """Bytes of the numbers in a result."""
+    if isinstance(result, bytes):
+        return len(result)
+    parts = [result] if isinstance(result, np.ndarray) else result
+    return sum(part.nbytes if isinstance(part, np.ndarray) else 8 * isinstance(part, float) for part in parts)
+
+
+def reason_of(error: Exception) -> str:
+    """An error in words that may be sent."""
+    kind = type(error).__name__
+    try:
+        return shortened(str(error) if isinstance(error, NashcastError) else f"{kind}: {error}") or kind
+    except Exception:  # a black box's error may not even be printed
+        return kind

@@ -1,0 +1,313 @@
+"""The owner's side: turns in, replies out. Nothing leaves an agent but through here.
+
+No network is known here: `Owner.answer` takes the bytes of a turn and gives the bytes of the reply.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from nashcast.agents import Agent
+from nashcast.agents.protocol import Answer, Sync
+from nashcast.errors import InvalidInput
+from nashcast.federation.kept import KeptFile
+from nashcast.federation.saved import keep_arrays, read_arrays
+from nashcast.maths import check
+from nashcast.remote.game_order import next_move
+from nashcast.remote.masked_owner import MaskSettings, OwnMasks
+from nashcast.remote.masks import MaskRefused
+from nashcast.remote.message_checks import NAME, NAME_WORDS, check_hello, check_turn
+from nashcast.remote.messages import (
+    RESULTS,
+    Adopt,
+    Begin,
+    Call,
+    Close,
+    Dimensions,
+    FinishGame,
+    Forecast,
+    Hello,
+    Introduced,
+    JoinGame,
+    LearnLate,
+    Missed,
+    Refused,
+    RemoteAnswer,
+    Reply,
+    Result,
+    Turn,
+    View,
+    kind_of,
+)
+from nashcast.remote.outgoing import allowed, contents, reason_of, size
+from nashcast.remote.wire import VERSION, MalformedMessage, pack, unpack
+
+Inputs = Callable[[int, int], Sequence[np.ndarray | None]]
+# Missed steps made up for in one turn. Who has missed more catches up over several, and sits those out too.
+AT_ONCE = 10_000
+
+
+class Owner:
+    """Runs one agent for its owner.
+
+    state: a file that keeps what the agent has learnt, written before the reply, so that a killed agent goes on; None
+        to keep nothing.   inputs: called as inputs(first, last) for the inputs of missed steps, None for each that is
+        not to be had, so that an encoder with memory may see them; None to leave it where it was.
+    log: told in words of everything that is sent.   masks: for games under masks; with them, it plays no others.
+
+    `sent` counts the bytes of numbers that were sent by kind of call, and under "envelope" all the rest.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        state: str | Path | None = None,
+        inputs: Inputs | None = None,
+        log: Callable[[str], None] | None = None,
+        masks: MaskSettings | None = None,
+    ):
+        if NAME.fullmatch(agent.name) is None:
+            raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: Agent(…, name=…).")
+        self._agent, self._inputs, self._log = agent, inputs, log
+        self._masks = None if masks is None else OwnMasks(agent.name, masks)
+        self._state = None if state is None else KeptFile(state)
+        self._begun: Begin | None = None
+        self._introduced: Introduced | None = None
+        self._late = 0  # the number of the next late label
+        self._game: list[Call] = []  # the moves of the game being played, from join_game on
+        self._changed = False
+        self._last: tuple[bytes, bytes] | None = None  # the last turn of a game, and the reply
+        self.sent: Counter[str] = Counter()
+        if state is not None and Path(state).is_file():
+            self._resume(Path(state))
+
+    @property
+    def run(self) -> int | None:
+        """The number of the run it is in, if any."""
+        return None if self._begun is None else self._begun.run
+
+    def hello(self) -> bytes:
+        """What the hub is told whenever the agent has found it."""
+        agent, begun = self._agent, self._begun
+        at, run = (-1, -1) if begun is None else (agent.step, begun.run)
+        public_key = None if self._masks is None else self._masks.public_key
+        hello = Hello(VERSION, agent.name, agent.share, public_key, at, run)
+        check_hello(hello)
+        data = pack(hello)
+        self.sent["envelope"] += len(data)
+        self._write(f"hello: {agent.name}, shares {agent.share}, at step {at} of run {run}; {len(data)} bytes")
+        return data
+
+    def answer(self, data: bytes) -> bytes:
+        """The reply to a turn. One that makes no sense is answered with the reason, and changes nothing."""
+        if self._last is not None and self._last[0] == data:
+            return self._sent(self._agent.step, "the same again", [], self._last[1])
+        began, step, results, self._last = perf_counter(), 0, [], None
+        try:
+            turn = unpack(data, (Turn,))
+            step = max(0, turn.step)
+            check_turn(turn, self._agent.share, self._dimensions())
+            results = self._carry_out(turn)
+            reply = pack(Reply(step, tuple([result for _, result in results]), "", perf_counter() - began))
+            reason = ""
+            # The moves of a game are made once; whatever was lost on the way is sent again as it was.
+            self._last = data, reply
+        except Exception as error:  # whatever a black box raises: the hub is told, and the agent goes on
+            reason, results = reason_of(error), []
+            reply = pack(Reply(step, (), reason, perf_counter() - began))
+        return self._sent(step, reason, results, reply)
+
+    def _carry_out(self, turn: Turn) -> list[tuple[str, Result]]:
+        results, self._changed = [], False
+        try:
+            for call in turn.calls:
+                try:
+                    result = self._unharmed(call, turn.step)
+                except MaskRefused as error:
+                    results.append((kind_of(call), Refused(reason_of(error))))
+                    break  # it plays no further, but its forecast stands
+                if kind_of(call) in RESULTS:
+                    result = allowed(self._agent, call, result)
+                    results.append((kind_of(call), result))
+                if isinstance(result, RemoteAnswer) and result.forecast is None:
+                    break  # it sits out: there is nothing to adopt or to play with
+        finally:
+            if self._changed and self._state is not None:
+                self._keep(self._state)
+        return results
+
+    def _unharmed(self, call: Call, step: int) -> Any:
+        """One call. If it fails, the agent is as it was: a black box is asked before anything is written over."""
+        before = dict(vars(self._agent))
+        try:
+            return self._do(call, step)
+        except Exception:
+            vars(self._agent).clear()
+            vars(self._agent).update(before)
+            raise
+
+    def _do(self, call: Call, step: int) -> Any:
+        if isinstance(call, Begin):
+            return self._begin(call, step)
+        if isinstance(call, Close):
+            return self._close(call)
+        if isinstance(call, Missed):
+            return self._miss(call)
+        if isinstance(call, LearnLate):
+            return self._learn_late(call)
+        if self._agent.step != step:
+            raise MalformedMessage(f"at step {self._agent.step}, not {step}")
+        if isinstance(call, View):
+            return self._agent.view()
+        # Of a game only the end is kept: who is killed inside one sits that step out.
+        self._changed = self._changed or isinstance(call, Forecast | Adopt | FinishGame)
+        if isinstance(call, Forecast):
+            return self._agent.forecast(call.x)
+        return self._adopt(call.sync) if isinstance(call, Adopt) else self._play(call, step)
+
+    def _begin(self, call: Begin, step: int) -> Introduced:
+        """A run that has begun is not begun again: the hub asks for it whenever it is not sure."""
+        if self._begun is not None and self._begun.run == call.run:
+            if call.settled() != self._begun.settled():
+                raise MalformedMessage("begin: got other dimensions or another key than this run has begun with")
+            assert self._introduced is not None
+            return self._introduced
+        hello = self._agent.begin(call.x_dim, call.target, call.key, call.lookback)
+        introduced = Introduced(hello.features, *self._agent.introduction(), self._agent.share)
+        if self._masks is not None:
+            self._masks.begin(after=step)
+            introduced = introduced._replace(public_key=self._masks.public_key)
+        self._begun, self._introduced, self._late, self._game, self._changed = call, introduced, 0, [], True
+        self._begun_packed = np.frombuffer(pack(call), dtype=np.uint8)
+        return introduced
+
+    def _close(self, call: Close) -> None:
+        if self._agent.step != call.step:
+            return
+        if not self._has_forecast():
+            return self._miss(Missed(call.step, call.step))
+        sync = call.sync
+        if sync is not None and sync.decoder is not None and self._features() is None:
+            sync = None  # it shares less than when it was asked: its own forecast stands
+        if sync is not None:
+            self._adopt(sync)
+        self._agent.learn(call.target)
+        self._game, self._changed = [], True
+
+    def _miss(self, call: Missed) -> None:
+        first = self._agent.step
+        if not call.first <= first <= call.last:
+            return
+        last = min(call.last, first + AT_ONCE - 1)
+        missed = self._missed_inputs(first, last)
+        for s in range(first, last + 1):
+            self._agent.sit_out()
+            if s in missed:
+                self._agent.see(missed[s])
+            self._agent.learn(None)
+        self._game, self._changed = [], True
+
+    def _missed_inputs(self, first: int, last: int) -> dict[int, np.ndarray]:
+        found = {}
+        if self._inputs is not None and self._begun is not None:
+            with suppress(Exception):  # not to be had: the encoder's memory is then an older one
+                for s, x in zip(range(first, last + 1), self._inputs(first, last), strict=False):
+                    if x is not None:
+                        found[s] = check.shaped("x", x, (self._begun.x_dim,), "(x_dim,)")
+        return found
+
+    def _learn_late(self, call: LearnLate) -> None:
+        if call.number < self._late:
+            return
+        if call.step < self._agent.step:
+            self._agent.learn_late(self._agent.step - call.step, call.target)
+        self._late, self._changed = call.number + 1, True
+
+    def _adopt(self, sync: Sync) -> Answer:
+        own = self._features()
+        if sync.decoder is not None and len(sync.decoder) != own:
+            expected = "nothing where features are private" if own is None else f"{own}"
+            raise MalformedMessage(f"adopt.decoder: got {len(sync.decoder)} numbers, expected {expected}")
+        return self._agent.adopt(sync)
+
+    def _play(self, call: Call, step: int) -> Any:
+        """One move of a spread game. Its order is the agent's own: out of it, its terms would be of something else."""
+        assert self._begun is not None
+        if self._masks is not None:
+            self._masks.check(call, step, self._begun.run)
+        elif isinstance(call, JoinGame) and call.masking is not None:
+            raise MaskRefused("its owner has given it no masks.")
+        if isinstance(call, JoinGame):
+            if self._agent.varies() and not call.invitation.noisy:
+                raise MalformedMessage("join_game.noisy: got False, expected True: this agent's features vary")
+            self._agent.join_game(call.invitation)
+            self._game = [call]
+            return None
+        move, wanted = (kind_of(call), *call[:1]), next_move(len(self._game), self._begun.lookback)
+        if move != wanted:
+            raise MalformedMessage(f"got {' '.join(map(str, move))}, expected {' '.join(map(str, wanted))}")
+        result = getattr(self._agent, kind_of(call))(*call)
+        if self._masks is not None:
+            result = self._masks.after(call, result)
+        self._game = [] if isinstance(call, FinishGame) else [*self._game, call]
+        return result
+
+    def _has_forecast(self) -> bool:
+        """Not if it has lost its memory since: then the step is one it sat out."""
+        with suppress(InvalidInput):
+            self._agent.raw_features()
+            return True
+        return False
+
+    def _dimensions(self) -> Dimensions | None:
+        if self._begun is None:
+            return None
+        noisy = any(isinstance(call, JoinGame) and call.invitation.noisy for call in self._game)
+        return Dimensions(self._begun.x_dim, len(self._begun.target), self._features(), self._begun.lookback, noisy)
+
+    def _features(self) -> int | None:
+        """How many it has, as far as the hub may know."""
+        introduced = self._introduced
+        return introduced.features if introduced is not None and introduced.lets_out("moments") else None
+
+    def _sent(self, step: int, reason: str, results: list[tuple[str, Result]], data: bytes) -> bytes:
+        envelope = len(data)
+        for kind, result in results:
+            numbers = size(result)
+            self.sent[kind] += numbers
+            envelope -= numbers
+        self.sent["envelope"] += envelope
+        if self._log is not None:
+            words = reason or ", ".join(f"{kind} ({contents(result)})" for kind, result in results) or "done"
+            self._write(f"step {step}: {words}; {len(data)} bytes")
+        return data
+
+    def _write(self, line: str) -> None:
+        if self._log is not None:
+            with suppress(Exception):  # a log that cannot be written must not stop the agent
+                self._log(line)
+
+    def _keep(self, file: KeptFile) -> None:
+        assert self._begun is not None
+        arrays = {f"agent.{name}": value for name, value in self._agent.save().items()}
+        about = {"agent": self._agent.name, "late": self._late}
+        keep_arrays(file, {**arrays, "begun": self._begun_packed}, about)
+
+    def _resume(self, path: Path) -> None:
+        arrays, about = read_arrays(path)
+        if about.get("agent") != self._agent.name:
+            remedy = "Pass the file that this agent wrote, or another name for a new one."
+            raise InvalidInput("state", f"{path.name}, of agent {about.get('agent')!r}", remedy)
+        step = int(arrays["agent.step"])
+        self._begin(unpack(arrays["begun"].tobytes(), (Begin,)), step)
+        kept = {name.removeprefix("agent."): value for name, value in arrays.items() if name.startswith("agent.")}
+        self._agent.restore(kept)
+        self._late = int(about["late"])

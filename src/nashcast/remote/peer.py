@@ -1,0 +1,84 @@
+"""The hub's end of the line to one agent elsewhere: what it has said of itself, and what it has not been told yet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nashcast.agents.protocol import Hello, Sync
+from nashcast.remote.messages import Begin, Call, Close, Introduced, LearnLate, Missed, Turn
+from nashcast.remote.wire import pack, unpack
+
+# Late labels kept for an agent that is away; of more, the oldest are not told.
+MOST_LATE = 100
+
+
+class Peer:
+    """Stands in the federation for an agent elsewhere; `HubPost` does the talking.
+
+    introduced: what it is, as it said last; None if that is to be asked (again), as after anything went wrong.
+    public_key: what it has last shown for agreeing on masks, if anything.
+    unsaid: the calls that end its last steps, in their order. It does each of them once, however often it is told.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self.introduced: Introduced | None = None
+        self.public_key: bytes | None = None
+        self.unsaid: list[Call] = []
+        self._stream = (0, 0, 0)
+        self._step, self._late = 0, 0  # steps that are over, and late labels, both counted from the beginning
+
+    def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
+        """Only noted: the agent is told with its first turn, and then says what it shares."""
+        self._stream, self._step, self._late = (x_dim, key, lookback), 0, 0
+        self.introduced, self.unsaid = None, []
+        return Hello(self.name, 0, "forecasts")
+
+    def forecast(self, x: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def learn(self, target: np.ndarray | None) -> None:
+        raise NotImplementedError
+
+    def save(self) -> dict[str, np.ndarray]:
+        """The hub's own part of it; the agent keeps the rest."""
+        unsaid = np.frombuffer(pack(Turn(0, tuple(self.unsaid))), dtype=np.uint8)
+        return {"unsaid": unsaid, "counts": np.array([self._step, self._late])}
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        self.unsaid = list(unpack(saved["unsaid"].tobytes(), (Turn,)).calls)
+        self._step, self._late = map(int, saved["counts"])
+
+    def opening(self, stand: np.ndarray, run: int) -> list[Call]:
+        """What goes before everything else in a turn. stand: the agent's forecast of the present, as the hub has it."""
+        if self.introduced is not None:
+            return list(self.unsaid)
+        x_dim, key, lookback = self._stream
+        missed = [Missed(0, self._step - 1)] if self._step else []
+        return [Begin(x_dim, stand, key, lookback, run), *_tidied([*self.unsaid, *missed])]
+
+    def close(self, sync: Sync | None, target: np.ndarray | None) -> None:
+        """A step it took part in is over."""
+        self.unsaid.append(Close(self._step, sync, target))
+        self._step += 1
+
+    def miss(self) -> None:
+        """A step went on without it."""
+        self.unsaid = _tidied([*self.unsaid, Missed(0, self._step)])
+        self._step += 1
+
+    def learn_late(self, steps_ago: int, target: np.ndarray) -> None:
+        late = [call for call in self.unsaid if isinstance(call, LearnLate)]
+        kept = [call for call in self.unsaid if len(late) < MOST_LATE or call is not late[0]]
+        self.unsaid = [*_tidied(kept), LearnLate(self._late, self._step - steps_ago, target)]
+        self._late += 1
+
+
+def _tidied(calls: list[Call]) -> list[Call]:
+    """Without what was missed right before more was missed: the later call says both."""
+    kept = []
+    for call in calls:
+        if kept and isinstance(kept[-1], Missed) and isinstance(call, Missed):
+            kept.pop()
+        kept.append(call)
+    return kept

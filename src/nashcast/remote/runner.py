@@ -1,0 +1,198 @@
+"""An agent at its owner's, for as long as it is wanted: dials the broker, says hello, answers the hub's turns."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
+
+from nashcast.agents import Agent
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker import connect
+from nashcast.remote.broker_keys import read_seed
+from nashcast.remote.catch_up import missed_inputs
+from nashcast.remote.masked_owner import MaskSettings
+from nashcast.remote.masks import read_enrolled
+from nashcast.remote.message_checks import check_notice
+from nashcast.remote.messages import Notice
+from nashcast.remote.owner import Owner
+from nashcast.remote.subjects import ask_subject, everybody_subject, tell_subject
+from nashcast.remote.warm_up import warm_up
+from nashcast.remote.wire import MalformedMessage, unpack
+
+log = logging.getLogger("nashcast.remote")
+# Seconds to look for what was missed before going on without, for one answer of the broker's, and between two tries.
+CATCH_UP, ANSWER, AGAIN = 60.0, 2.0, 0.1
+# Seconds of a turn after which the next is likely to be as quick; and words of calls that may take longer all the same.
+QUICK, SLOW = 0.05, (b"begin", b"missed")
+
+
+def serve_agent(
+    agent: Agent,
+    hub: str,
+    *,
+    key: str | Path,
+    certs: str | Path | None = None,
+    state: str | Path | None = None,
+    sent: Callable[[str], None] | None = None,
+    trusted: str | Path | None = None,
+    patience: float = 20.0,
+) -> Owner:
+    """Take part in a federation until the process is told to end, or this agent is shut out.
+
+    hub: tls://HOST:PORT/FEDERATION, or nats:// without TLS.   key: the agent's seed, see `nashcast enroll request`.
+    certs: a folder with ca.pem and the agent's certificate.   state: a file that keeps what it has learnt.
+    sent: told in words of everything that leaves.   trusted: a file of the other agents' public keys, see `nashcast
+    enroll list --toml`; with it the agent plays masked games only.   patience: seconds to look for the broker at first.
+    """
+    runner = Runner(agent, hub, key=key, certs=certs, state=state, sent=sent, trusted=trusted)
+    warm_up()
+    return asyncio.run(runner.run(patience))
+
+
+def broker_and_federation(hub: str) -> tuple[str, str]:
+    """The two parts of an agent's address of its hub.
+
+    >>> broker_and_federation("tls://localhost:4222/tide")
+    ('tls://localhost:4222', 'tide')
+    """
+    parts = urlsplit(hub)
+    federation = parts.path.strip("/")
+    if not parts.netloc or not federation or "/" in federation:
+        raise InvalidInput("hub", f"{hub!r:.80}", "Pass tls://HOST:PORT/FEDERATION, as the hub's operator says.")
+    return urlunsplit((parts.scheme, parts.netloc, "", "", "")), federation
+
+
+class Runner:
+    """One agent and its line to the broker; see `serve_agent`."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        hub: str,
+        *,
+        key: str | Path,
+        certs: str | Path | None = None,
+        state: str | Path | None = None,
+        sent: Callable[[str], None] | None = None,
+        trusted: str | Path | None = None,
+    ):
+        self._url, self._federation = broker_and_federation(hub)
+        self._agent, self._key, self._certs = agent, key, certs
+        masks = None
+        if trusted is not None:
+            masks = MaskSettings(self._federation, read_seed(key), read_enrolled(trusted))
+        self.owner = Owner(agent, state=state, inputs=self._missed, log=sent, masks=masks)
+        self._client: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turn: Any = None  # the last one to be answered; one before it that was not begun is not wanted any more
+        self._quick, self._busy = False, False  # whether the last turn was quick, and whether one is under way
+        self._woken = asyncio.Event()
+        self._ended: str | None = None
+
+    async def run(self, patience: float = 20.0) -> Owner:
+        self._loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            with suppress(NotImplementedError, ValueError, RuntimeError):  # not in the main thread
+                self._loop.add_signal_handler(each, self.stop)
+        self._client = await connect(
+            self._url, seed_file=self._key, name=self._agent.name, tls=self._certs, patience=patience,
+            on_reconnect=self._greet, on_close=self._closed,
+        )  # fmt: skip
+        try:
+            await self._client.subscribe(ask_subject(self._federation, self._agent.name), cb=self._asked)
+            await self._client.subscribe(everybody_subject(self._federation), cb=self._noticed)
+            await self._greet()
+            await self._answer_turns()
+        finally:
+            with suppress(Exception):  # of a connection that is broken anyway
+                await asyncio.wait_for(self._client.close(), ANSWER)
+        if self._ended:
+            raise NashcastError(self._ended)
+        return self.owner
+
+    def stop(self) -> None:
+        self._ended = self._ended or ""
+        self._woken.set()
+
+    async def _answer_turns(self) -> None:
+        """Those that may take their time, one after the other and in a thread, so that the line is kept meanwhile."""
+        assert self._loop is not None
+        while self._ended is None:
+            await self._woken.wait()
+            self._woken.clear()
+            turn, self._turn = self._turn, None
+            if turn is not None:
+                began = time.monotonic()
+                reply = await self._loop.run_in_executor(None, self.owner.answer, turn.data)
+                await self._respond(turn, reply, time.monotonic() - began)
+            self._busy = self._turn is not None
+
+    async def _asked(self, message: Any) -> None:
+        if self._quick and not self._busy and not any(kind in message.data for kind in SLOW):
+            began = time.monotonic()  # to change threads takes time too
+            reply = self.owner.answer(message.data)
+            await self._respond(message, reply, time.monotonic() - began)
+        else:
+            self._turn, self._busy = message, True
+            self._woken.set()
+
+    async def _respond(self, turn: Any, reply: bytes, seconds: float) -> None:
+        self._quick = seconds < QUICK
+        try:
+            await turn.respond(reply)
+        except Exception as error:  # the line broke: the hub asks again
+            log.warning("%s: a reply was not sent: %s", self._agent.name, error)
+
+    async def _noticed(self, message: Any) -> None:
+        try:
+            notice = unpack(message.data, (Notice,))
+            check_notice(notice)
+        except MalformedMessage as error:
+            log.warning("%s: a notice makes no sense: %s", self._agent.name, error)
+            return
+        who = f": {', '.join(notice.names)}" if notice.names else ""
+        log.info("%s: step %d, %s%s", self._agent.name, notice.step, notice.kind, who)
+        if notice.kind == "begins":
+            await self._greet()
+
+    async def _greet(self) -> None:
+        await self._client.publish(tell_subject(self._federation, self._agent.name), self.owner.hello())
+
+    async def _closed(self) -> None:
+        if self._ended is None:
+            self._ended = f"the broker has shut {self._agent.name!r} out: its key was revoked, or is not enrolled."
+            self._woken.set()
+
+    def _missed(self, first: int, last: int) -> Sequence[np.ndarray | None]:
+        """Called by the owner, in its thread."""
+        assert self._loop is not None
+        found = asyncio.run_coroutine_threadsafe(self._caught_up(first, last), self._loop)
+        return found.result()
+
+    async def _caught_up(self, first: int, last: int) -> Sequence[np.ndarray | None]:
+        """Whatever the broker holds of these steps; if it is away, when it is back."""
+        from nats.errors import Error
+
+        run, until = self.owner.run, time.monotonic() + CATCH_UP
+        assert run is not None
+        while True:
+            try:
+                found = await missed_inputs(self._client, self._federation, run, first, last, ANSWER)
+                lost = sum(x is None for x in found)
+                level = logging.WARNING if lost else logging.INFO
+                log.log(level, "%s: missed steps %d to %d, %d lost", self._agent.name, first, last, lost)
+                return found
+            except (Error, NashcastError, TimeoutError) as error:
+                if time.monotonic() > until or self._ended is not None:
+                    log.warning("%s: steps %d to %d are not to be had: %s", self._agent.name, first, last, error)
+                    raise
+                await asyncio.sleep(AGAIN)

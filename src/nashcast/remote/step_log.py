@@ -1,0 +1,52 @@
+"""What a hub's run has forecast so far: one row of numbers a step, appended, so that a killed run loses none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.errors import NashcastError
+
+
+class Rows(NamedTuple):
+    """By step. present: whether each agent took part; seconds: how long the step took."""
+
+    forecasts: np.ndarray
+    weights: np.ndarray
+    agents: np.ndarray
+    present: np.ndarray
+    seconds: np.ndarray
+
+
+class StepLog:
+    """A file of rows: forecast, weights, the agents' forecasts, who was present, seconds."""
+
+    def __init__(self, path: str | Path, agents: int, y_dim: int):
+        self._path, self._N, self._p = Path(path), agents, y_dim
+        self._width = y_dim + 2 * agents + agents * y_dim + 1
+        self._file = self._path.open("ab", buffering=0)
+
+    def cut(self, steps: int) -> None:
+        """Forget rows from this step on: they are written again. A row that was not finished is no row."""
+        have = self._path.stat().st_size // (8 * self._width)
+        if have < steps:
+            raise NashcastError(f"{self._path} has {have} steps, but the run is at step {steps}. Begin anew: --fresh.")
+        self._file.truncate(8 * self._width * steps)
+
+    def append(self, forecast, weights, agents, present, seconds: float) -> None:
+        parts = [np.ravel(part) for part in (forecast, weights, agents, present, seconds)]
+        row = np.concatenate(parts).astype(np.float64)
+        assert row.size == self._width
+        self._file.write(row.tobytes())
+
+    def rows(self) -> Rows:
+        table = np.fromfile(self._path).reshape(-1, self._width)
+        ends = np.cumsum([self._p, self._N, self._N * self._p, self._N])
+        forecasts, weights, agents, present, seconds = np.split(table, ends, axis=1)
+        agents = agents.reshape(-1, self._N, self._p)
+        return Rows(forecasts, weights, agents, present.astype(bool), seconds[:, 0])
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,12 @@
+"""What every process that the tests fork has behind it: all of nashcast imported, and compiled."""
+
+import nats
+import nats.js  # noqa: F401
+
+import nashcast.cli.main
+import nashcast.experiments.hub_run
+import nashcast.experiments.run_encoders
+import nashcast.remote  # noqa: F401
+from nashcast.remote.warm_up import warm_up
+
+warm_up()
