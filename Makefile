@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test bench check format figures reproduction clean
+.PHONY: setup demo test bench remote check format figures reproduction clean
 
 setup: $(VENV)/ready-dev
 
@@ -15,6 +15,9 @@ test: $(VENV)/ready-dev
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/run.py
+
+remote: $(VENV)/ready-dev
+	$(BIN)/python benchmarks/remote.py
 
 check: $(VENV)/ready-dev
 	$(BIN)/ruff format --check .

@@ -138,7 +138,19 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     assert stopped.value.code == 0
     page = capsys.readouterr().out
-    for command in ("demo", "data", "run", "sweep", "report", "reproduce", "bench"):
+    for command in (
+        "demo",
+        "data",
+        "run",
+        "sweep",
+        "report",
+        "reproduce",
+        "hub",
+        "agent",
+        "enroll",
+        "certs",
+        "bench",
+    ):
         assert re.search(rf"\n    {command}\b", page)
 
 
@@ -171,6 +183,16 @@ def test_the_readmes_figures_are_those_of_the_last_benchmark():
     assert figures.paper_block(paper) in readme
 
 
+def test_the_figures_of_agents_elsewhere_are_those_of_the_last_benchmark():
+    remote = script("remote")
+    record, readme = json.loads(remote.KEPT.read_text()), (ROOT / "README.md").read_text()
+    assert remote.readme_with(record, readme) == readme
+    assert remote.block(record) in readme
+    assert remote.page(record) == remote.PAGE.read_text()
+    assert {row["agents"] for row in record["speed"]} == {2, 5, 20, 50}
+    assert {row["steps"] for row in record["equality"]} == {2000}
+
+
 def test_the_page_on_the_paper_is_that_of_the_last_reproduction():
     reproduction = script("reproduction")
     studies = json.loads(reproduction.KEPT.read_text())
@@ -192,6 +214,11 @@ def test_every_command_is_documented():
         "nashcast sweep",
         "nashcast report",
         "nashcast reproduce",
+        "make remote",
+        "nashcast bench remote",
+        "nashcast demo --federated",
+        "nashcast hub",
+        "nashcast agent",
     ):
         assert command in readme
 

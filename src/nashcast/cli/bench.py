@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from nashcast.cli import bench_remote
 from nashcast.cli.printed import print_json
 from nashcast.reports.formats import duration
 
@@ -45,6 +46,7 @@ def add_to(commands) -> None:
     replay.add_argument("--json", action="store_true", help="print one JSON object with the rows")
     replay.add_argument("--sweep", type=int, default=1000, metavar="N", help="settings in the sweep, 0 for none (1000)")
     replay.set_defaults(run=run_replay)
+    bench_remote.add_to(kinds)
 
 
 def _agents(text: str) -> int:

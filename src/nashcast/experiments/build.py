@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from nashcast import seeds
 from nashcast.agents import Agent
 from nashcast.errors import InvalidInput
-from nashcast.experiments.config import Config
+from nashcast.experiments.config import Config, StreamConfig
 from nashcast.experiments.run_encoders import encoder_options, function_file, make_encoder
 from nashcast.experiments.run_schema import Place
 from nashcast.federation import Federation
@@ -36,7 +37,20 @@ def check_fit(config: Config, stream: Stream) -> None:
             raise Place(config.source, "agents").item(i).moved(error) from None
 
 
-def open_config_stream(config: Config) -> Stream:
+class OnStream(Protocol):
+    """A description, from a file in `folder`, of something that runs on a stream."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def stream(self) -> StreamConfig: ...
+    @property
+    def steps(self) -> int | None: ...
+
+
+def open_config_stream(config: OnStream) -> Stream:
     """The stream, cut to the steps asked for."""
     place = Place(config.source, "stream")
     options = dict(config.stream.options)

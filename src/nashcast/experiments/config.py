@@ -27,7 +27,7 @@ FEDERATION = options_of(
     Federation, ("agents", "game", "y_dim", "start", "seed", "deadline", "history", "transcript")
 )  # fmt: skip
 GAME = options_of(Game)
-AGENT = options_of(Agent, ("encoder", "name"))
+AGENT = options_of(Agent, ("encoder", "name", "share"))
 # What says, set to false, that there is no game.
 _SWITCHES = ("game", "game.lookback", "game.every", "game.placement")
 
@@ -116,13 +116,13 @@ def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path
     """A document as `tomllib` reads it, checked: every key is known, every value of its type and in its range."""
     top = Place(source)
     refuse_unknown(top, document, (*TOP, *OF_SWEEPS), "A federation file")
-    game = _game(top.at("game"), document.get("game", False))
-    federation = _federation(top.at("federation"), document.get("federation", {}), game)
+    game = read_game(top.at("game"), document.get("game", False))
+    federation = read_federation(top.at("federation"), document.get("federation", {}), game)
     return Config(
         name=read(top.at("name"), document.get("name", Path(source).stem), "str"),
-        seed=_whole(top.at("seed"), document.get("seed", 0), least=0),
-        steps=None if "steps" not in document else _whole(top.at("steps"), document["steps"], least=1),
-        stream=_stream(top.at("stream"), document.get("stream")),
+        seed=whole(top.at("seed"), document.get("seed", 0), least=0),
+        steps=None if "steps" not in document else whole(top.at("steps"), document["steps"], least=1),
+        stream=read_stream(top.at("stream"), document.get("stream")),
         game=game,
         agents=_agents(top.at("agents"), document.get("agents"), folder),
         source=source,
@@ -169,13 +169,13 @@ def assign(document: dict[str, Any], path: str, value: Any, source: str = "setti
         targets = below
 
 
-def _whole(place: Place, value: Any, least: int) -> int:
+def whole(place: Place, value: Any, least: int) -> int:
     if read(place, value, "int") < least:
         raise place.refused(str(value), f"Pass a whole number ≥ {least}.")
     return value
 
 
-def _stream(place: Place, value: Any) -> StreamConfig:
+def read_stream(place: Place, value: Any) -> StreamConfig:
     if value is None:
         raise place.refused("nothing", 'Add a table [stream] with name = "…": a stream of the catalogue, or "file".')
     options = table(place, value)
@@ -193,7 +193,7 @@ def _stream(place: Place, value: Any) -> StreamConfig:
     return StreamConfig(name, options)
 
 
-def _game(place: Place, value: Any) -> Game | None:
+def read_game(place: Place, value: Any) -> Game | None:
     if value is False:
         return None
     given = table(place, value)
@@ -205,7 +205,7 @@ def _game(place: Place, value: Any) -> Game | None:
         raise place.moved(error) from None
 
 
-def _federation(place: Place, value: Any, game: Game | None) -> dict[str, Any]:
+def read_federation(place: Place, value: Any, game: Game | None) -> dict[str, Any]:
     given = table(place, value)
     refuse_unknown(place, given, FEDERATION, "The federation")
     values = read_options(place, given, FEDERATION)
@@ -244,9 +244,9 @@ def _agent(place: Place, value: Any, folder: Path) -> AgentConfig:
     refuse_unknown(place, given, ("count", "name", "encoder", *AGENT, *own), f"An agent with encoder = {kind!r}")
     options, settings = read_options(place, given, own), read_options(place, given, AGENT)
     if options.get("seed") is not None:
-        _whole(place.at("seed"), options["seed"], least=0)
+        whole(place.at("seed"), options["seed"], least=0)
     name = None if "name" not in given else read(place.at("name"), given["name"], "str")
-    count = _whole(place.at("count"), given.get("count", 1), least=1)
+    count = whole(place.at("count"), given.get("count", 1), least=1)
     try:
         Agent(make_encoder(kind, options, 0, folder), **settings)
     except InvalidInput as error:

@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 from nashcast import encoders
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
-from nashcast.experiments.run_schema import Option, options_of
+from nashcast.experiments.run_schema import Option, Place, options_of, read, read_options, refuse_unknown
 from nashcast.maths import check
+from nashcast.streams.suggest import near
 
 # A function of the user's, in a file beside the settings or in an installed package; "my_module:my_function" in a file.
 Function: TypeAlias = Callable[..., Any]
@@ -90,8 +91,40 @@ def make_encoder(name: str, options: Mapping[str, Any], seed: int, folder: Path)
     return ENCODERS[name](**given)
 
 
+def encoder_from(text: str, options: Mapping[str, Any], seed: int, folder: Path) -> Encoder:
+    """An encoder of ours by name, or "module:name": one of the user's, or what makes one with these options."""
+    place = Place("encoder")
+    if ":" not in text:
+        if text not in ENCODERS:
+            remedy = f"{near(text, ENCODERS)}Pass module:name, or one of {', '.join(ENCODERS)}."
+            raise InvalidInput("encoder", repr(text), remedy)
+        known = encoder_options(text)
+        refuse_unknown(place, options, known, f"The encoder {text!r}")
+        missing = [name for name, option in known.items() if option.required and name not in options]
+        if missing:
+            remedy = f"Pass {', '.join(f'--set {name}=…' for name in missing)}."
+            raise InvalidInput("encoder", f"{text!r} without {', '.join(missing)}", remedy)
+        return make_encoder(text, read_options(place, options, known), seed, folder)
+    found = find_named("encoder", read(place, text, "Function"), folder)
+    if not isinstance(found, type) and hasattr(found, "build"):
+        if options:
+            raise InvalidInput("encoder", f"{text!r}, which is made already", "Leave out its options.")
+        return found
+    return python(find_function("encoder", text, folder), dict(options), seed)
+
+
 def find_function(argument: str, text: str, folder: Path) -> Any:
     """The function "module:name", from a file in the folder or else from what is installed."""
+    function = find_named(argument, text, folder)
+    if not callable(function):
+        module_name, _, name = text.partition(":")
+        remedy = f"Define {name} in {module_name}, or name another function."
+        raise InvalidInput(argument, f"{text!r}, but there is no function {name}", remedy)
+    return function
+
+
+def find_named(argument: str, text: str, folder: Path) -> Any:
+    """What "module:name" is, or None."""
     module_name, _, name = text.partition(":")
     try:
         with _importing:
@@ -100,11 +133,7 @@ def find_function(argument: str, text: str, folder: Path) -> Any:
         # Somebody else's code may raise anything when it is imported.
         got = f"{text!r}, whose module cannot be imported ({type(error).__name__}: {error})"
         raise InvalidInput(argument, got, f"Put {module_name}.py beside the settings file, or install it.") from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        remedy = f"Define {name} in {module_name}, or name another function."
-        raise InvalidInput(argument, f"{text!r}, but there is no function {name}", remedy)
-    return function
+    return getattr(module, name, None)
 
 
 def function_file(text: str, folder: Path) -> Path:

@@ -1,0 +1,104 @@
+"""`nashcast agent ENCODER`: an agent at its owner's, part of a federation elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nashcast.cli.printed import print_json
+from nashcast.cli.run import change
+
+
+def add_to(commands) -> None:
+    agent = commands.add_parser(
+        "agent",
+        help="take part in a federation with a model of one's own",
+        description="Take part in a federation with a model that stays here. Nothing leaves but what --share allows; "
+        "--log writes down everything that does. Ctrl-C ends it; with --state it goes on where it was.",
+    )
+    agent.add_argument("encoder", metavar="ENCODER", help="MODULE:NAME, an encoder or what makes one; or echo_state, …")
+    agent.add_argument("--hub", required=True, metavar="URL", help="tls://HOST:PORT/FEDERATION, as its operator says")
+    agent.add_argument("--name", required=True, metavar="NAME", help="as enrolled")
+    agent.add_argument("--key", required=True, metavar="FILE", help="the seed that `nashcast enroll request` wrote")
+    agent.add_argument("--certs", metavar="FOLDER", help="ca.pem, NAME.pem and NAME-key.pem, for TLS")
+    agent.add_argument(
+        "--share", choices=("forecasts", "sums", "moments", "features"), default="sums",
+        help="what may leave: forecasts only (no part in games); its terms of sums, for spread games (the default); "
+        "moments of its features, for games on the hub; the features too",
+    )  # fmt: skip
+    agent.add_argument("--state", metavar="FILE", help="where to keep what it learns, to go on after a restart")
+    agent.add_argument(
+        "--trusted", metavar="FILE",
+        help="the agents' public keys (`nashcast enroll list --toml`): play masked games with them, and no others",
+    )  # fmt: skip
+    agent.add_argument("--log", metavar="FILE", help="write down everything that leaves, a line each")
+    agent.add_argument("--ridge", type=float, metavar="γ", help="its ridge (1)")
+    agent.add_argument("--decay", type=float, metavar="α", help="how fast its window forgets (0)")
+    agent.add_argument("--window", type=int, metavar="N", help="how many steps it learns from (1)")
+    agent.add_argument("--forgetting", type=float, metavar="λ", help="learn from all history instead, up to 1")
+    agent.add_argument("--seed", type=int, default=0, metavar="N", help="of its encoder, with its name (0)")
+    agent.add_argument(
+        "--set", dest="options", action="append", default=[], type=change, metavar="KEY=VALUE",
+        help="an option of the encoder, for example features=8; may be given again",
+    )  # fmt: skip
+    agent.add_argument("--wait", type=float, default=60.0, metavar="SECONDS", help="for the broker at first (60)")
+    agent.add_argument("--json", action="store_true", help="print one JSON object at the end")
+    agent.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    from nashcast import Agent, seeds
+    from nashcast.experiments.run_encoders import encoder_from
+    from nashcast.maths import check
+    from nashcast.remote.runner import serve_agent
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    check.whole("--seed", chosen.seed, least=0)
+    encoder = encoder_from(
+        chosen.encoder, dict(chosen.options), seeds.key(chosen.seed, "agent", chosen.name), Path.cwd()
+    )
+    given = {name: getattr(chosen, name) for name in ("ridge", "decay", "window", "forgetting")}
+    settings = {name: value for name, value in given.items() if value is not None}
+    agent = Agent(encoder, name=chosen.name, share=chosen.share, **settings)
+    print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
+    with _Log(chosen.log) as log:
+        owner = serve_agent(
+            agent, chosen.hub, key=chosen.key, certs=chosen.certs, state=chosen.state, sent=log,
+            trusted=chosen.trusted, patience=chosen.wait,
+        )  # fmt: skip
+    if chosen.json:
+        print_json({"name": chosen.name, "share": chosen.share, "sent": dict(owner.sent)})
+    else:
+        print(page(chosen.name, chosen.share, owner.sent))
+
+
+def page(name: str, share: str, sent: Counter[str]) -> str:
+    lines = [f"{name} shares {share}. What has left, in bytes:"]
+    return "\n".join(lines + [f"  {kind:20}{count:12,}" for kind, count in sorted(sent.items())])
+
+
+class _Log:
+    """Lines with the time, to a file or nowhere."""
+
+    def __init__(self, path: str | None):
+        from nashcast.errors import InvalidInput
+
+        try:
+            self._file = None if path is None else Path(path).expanduser().open("a", buffering=1, encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput("--log", f"{path} ({error.strerror})", "Pass a file that can be written.") from None
+
+    def __call__(self, line: str) -> None:
+        if self._file is not None:
+            self._file.write(f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {line}\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_) -> None:
+        if self._file is not None:
+            self._file.close()

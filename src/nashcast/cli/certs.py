@@ -1,0 +1,112 @@
+"""`nashcast certs`: development certificates for a broker, its hub and its agents."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from nashcast.cli.printed import print_json
+
+if TYPE_CHECKING:
+    from nashcast.remote.certs import Certificate
+
+USAGE = """nashcast certs FOLDER [--host HOST …] [--agent NAME] [--days N] [--overwrite] [--json]
+       nashcast certs request NAME [--folder FOLDER] [--overwrite] [--json]
+       nashcast certs sign FOLDER FILE.csr [--days N] [--overwrite] [--json]
+       nashcast certs show FOLDER [--json]"""
+
+
+def add_to(commands) -> None:
+    certs = commands.add_parser(
+        "certs",
+        help="make development certificates for a broker, its hub and its agents",
+        usage=USAGE,
+        description="FOLDER: an authority of your own, and the broker's and the hub's certificates; with --agent, an "
+        "agent's, key included. request: at an agent's owner, a key that stays there and a request to send to the "
+        "operator. sign: at the operator's, the certificate for a request. show: what is in a folder, and until when.",
+    )
+    certs.add_argument(
+        "words", nargs="+", metavar="FOLDER", help="where certificates are kept; or what to do, as above"
+    )
+    certs.add_argument(
+        "--host", dest="hosts", action="append", metavar="HOST",
+        help="a name or an address of the broker; may be given again (localhost, 127.0.0.1, ::1)",
+    )  # fmt: skip
+    certs.add_argument("--agent", metavar="NAME", help="make this agent's certificate, from the authority in FOLDER")
+    certs.add_argument("--folder", metavar="FOLDER", help="request: where to write, if not here")
+    certs.add_argument("--days", type=int, metavar="N", help="how long certificates are valid (365)")
+    certs.add_argument("--overwrite", action="store_true", help="replace certificates; an authority is always kept")
+    certs.add_argument("--json", action="store_true", help="print one JSON object")
+    certs.set_defaults(run=run, misuse=certs.error)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    kind = chosen.words[0] if chosen.words[0] in ("request", "sign", "show") else "make"
+    words = chosen.words if kind == "make" else chosen.words[1:]
+    wanted = {"make": 1, "request": 1, "sign": 2, "show": 1}[kind]
+    options = {"make": ["hosts", "agent", "days", "overwrite"], "request": ["folder", "overwrite"]}
+    options |= {"sign": ["days", "overwrite"], "show": []}
+    given = [name for name in ("hosts", "agent", "folder", "days", "overwrite") if getattr(chosen, name)]
+    wrong = [name for name in given if name not in options[kind]]
+    if len(words) != wanted or wrong or (chosen.agent and chosen.hosts):
+        chosen.misuse("write one of the four lines above")
+    {"make": run_make, "request": run_request, "sign": run_sign, "show": run_show}[kind](chosen, *words)
+
+
+def run_make(chosen: argparse.Namespace, folder: str) -> None:
+    from nashcast.remote import certs
+
+    days = certs.DAYS if chosen.days is None else chosen.days
+    if chosen.agent is not None:
+        print_certificates([certs.make_agent(folder, chosen.agent, days=days, overwrite=chosen.overwrite)], chosen.json)
+    else:
+        hosts = chosen.hosts or certs.LOCAL
+        print_certificates(certs.make(folder, hosts, days=days, overwrite=chosen.overwrite), chosen.json)
+
+
+def run_request(chosen: argparse.Namespace, name: str) -> None:
+    from nashcast.remote import certs
+
+    key, wanted = certs.request(name, chosen.folder or ".", overwrite=chosen.overwrite)
+    if chosen.json:
+        print_json({"name": name, "key": str(key), "request": str(wanted)})
+    else:
+        print(f"{key}: the key, which stays here\n{wanted}: send this to the broker's operator")
+
+
+def run_sign(chosen: argparse.Namespace, folder: str, wanted: str) -> None:
+    from nashcast.remote import certs
+
+    days = certs.DAYS if chosen.days is None else chosen.days
+    made = certs.sign(folder, wanted, days=days, overwrite=chosen.overwrite)
+    print_certificates([made], chosen.json)
+    if not chosen.json:
+        print(f"Send {made.path} and {certs.certificate_path(folder, certs.AUTHORITY)} back.")
+
+
+def run_show(chosen: argparse.Namespace, folder: str) -> None:
+    from nashcast.remote import certs
+
+    print_certificates(certs.read_all(folder), chosen.json)
+
+
+def print_certificates(found: list[Certificate], as_json: bool) -> None:
+    if as_json:
+        print_json({"certificates": [record(each) for each in found]})
+        return
+    width = max(len(str(each.path)) for each in found)
+    for each in found:
+        until = "EXPIRED" if each.expired else "valid until"
+        hosts = f"  for {', '.join(each.hosts)}" if each.hosts else ""
+        print(f"{each.path!s:{width}}  {until} {each.expires:%Y-%m-%d}{hosts}")
+
+
+def record(each: Certificate) -> dict:
+    return {
+        "name": each.name,
+        "path": str(each.path),
+        "hosts": list(each.hosts),
+        "expires": each.expires.isoformat(),
+        "expired": each.expired,
+        "sha256": each.fingerprint,
+    }

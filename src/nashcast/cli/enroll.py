@@ -1,0 +1,155 @@
+"""`nashcast enroll`: who may take part in a federation."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nashcast.cli.printed import print_json
+
+
+def add_to(commands) -> None:
+    enroll = commands.add_parser(
+        "enroll",
+        help="say who may take part in a federation",
+        description="At an agent's owner: request. At the hub's operator: create a federation's folder, then add, list "
+        "and revoke agents. A broker that runs from the folder on this machine follows at once.",
+    )
+    kinds = enroll.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    create = kinds.add_parser(
+        "create",
+        help="a federation's folder, with the hub's identity and the broker's configuration",
+        description="Make a federation's folder: hub.seed (the hub's identity), enrolment.json and nats-server.conf.",
+    )
+    create.add_argument("folder", metavar="FOLDER")
+    create.add_argument("--federation", required=True, metavar="NAME", help="its name: letters, digits and '-'")
+    create.add_argument("--host", default="127.0.0.1", help="the address the broker listens on (127.0.0.1)")
+    create.add_argument("--port", type=int, default=4222, metavar="N", help="the port it listens on (4222)")
+    create.add_argument("--certs", metavar="FOLDER", help="certificates for TLS, made by `nashcast certs FOLDER`")
+    create.add_argument("--max-payload", type=int, default=1 << 20, metavar="BYTES", help="longest message (1048576)")
+    create.add_argument("--max-connections", type=int, default=1024, metavar="N", help="of everybody together (1024)")
+    create.set_defaults(run=run_create)
+    request = kinds.add_parser(
+        "request",
+        help="make an agent's identity, at its owner's",
+        description="Make an agent's identity: a secret seed in a private file, which stays here, and the public key, "
+        "printed and in a file beside it that ends in .pub, for the broker's operator.",
+    )
+    request.add_argument("name", metavar="NAME")
+    request.add_argument("--key", required=True, metavar="FILE", help="where to write the seed")
+    request.add_argument("--overwrite", action="store_true", help="replace the seed in FILE")
+    request.set_defaults(run=run_request)
+    add = kinds.add_parser("add", help="let an agent take part", description="Let an agent take part.")
+    add.add_argument("folder", metavar="FOLDER")
+    add.add_argument("name", metavar="NAME")
+    add.add_argument("public_key", metavar="PUBLIC_KEY", help="what `nashcast enroll request` printed, U…, or its .pub")
+    add.set_defaults(run=run_add)
+    listed = kinds.add_parser("list", help="who is enrolled", description="Everybody who is or was enrolled.")
+    listed.add_argument("folder", metavar="FOLDER")
+    listed.add_argument(
+        "--toml", action="store_true", help="print the enrolled agents' public keys as TOML, for agents' owners"
+    )
+    listed.set_defaults(run=run_list)
+    revoke = kinds.add_parser(
+        "revoke", help="shut an agent out", description="Shut an agent out, at once and for good."
+    )
+    revoke.add_argument("folder", metavar="FOLDER")
+    revoke.add_argument("name", metavar="NAME")
+    revoke.set_defaults(run=run_revoke)
+    for each in (create, request, add, listed, revoke):
+        each.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run_create(chosen: argparse.Namespace) -> None:
+    from nashcast.remote import enrolment
+    from nashcast.remote.broker_conf import CONF, Settings
+    from nashcast.remote.certs import AUTHORITY, BROKER, read_certificate
+
+    certs = None
+    if chosen.certs is not None:
+        certs = str(Path(chosen.certs).expanduser().resolve())
+        for name in (AUTHORITY, BROKER):
+            read_certificate(certs, name)
+    settings = Settings(chosen.host, chosen.port, certs, chosen.max_payload, chosen.max_connections)
+    made, folder = enrolment.create(chosen.folder, chosen.federation, settings), Path(chosen.folder)
+    if chosen.json:
+        print_json({"federation": made.federation, "hub": made.hub, "folder": str(folder)})
+        return
+    print(f"{folder / enrolment.HUB_SEED}: the hub's identity, secret; its public key is {made.hub}")
+    print(f"{folder / enrolment.FILE}: who may take part in {made.federation}, nobody yet")
+    print(f"{folder / CONF}: the broker's configuration. Start it: nats-server -c {folder / CONF}")
+
+
+def run_request(chosen: argparse.Namespace) -> None:
+    from nashcast.remote.broker_files import write_whole
+    from nashcast.remote.broker_keys import make_seed
+    from nashcast.remote.broker_names import agent_name
+
+    agent_name(chosen.name)
+    public_key = make_seed(chosen.key, overwrite=chosen.overwrite)
+    path = write_whole(Path(f"{chosen.key}.pub").expanduser(), public_key + "\n", overwrite=True)
+    if chosen.json:
+        print_json({"name": chosen.name, "key": chosen.key, "public_key": public_key})
+    else:
+        print(f"{chosen.key}: the identity of {chosen.name}, secret, stays here")
+        print(f"Send its public key ({path}) to the broker's operator, who runs:")
+        print(f"  nashcast enroll add FOLDER {chosen.name} {public_key}")
+
+
+def run_add(chosen: argparse.Namespace) -> None:
+    from nashcast.errors import InvalidInput
+    from nashcast.remote import enrolment
+
+    public_key = chosen.public_key
+    if public_key.endswith(".pub"):
+        try:
+            public_key = Path(public_key).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            remedy = "Pass the file that `nashcast enroll request` wrote, or the key itself."
+            raise InvalidInput("public key", f"{public_key}, which cannot be read ({error})", remedy) from None
+    enrolment.add(chosen.folder, chosen.name, public_key)
+    _follow(chosen, "enrolled", "gets in")
+
+
+def run_revoke(chosen: argparse.Namespace) -> None:
+    from nashcast.remote import enrolment
+
+    enrolment.revoke(chosen.folder, chosen.name)
+    _follow(chosen, "revoked", "is shut out")
+
+
+def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
+    """Have a running broker follow, and say whether it does."""
+    from nashcast.remote.broker_conf import CONF
+    from nashcast.remote.broker_process import reload_broker
+
+    followed = reload_broker(chosen.folder)
+    if chosen.json:
+        print_json({"name": chosen.name, done: True, "broker_follows": followed})
+    elif followed:
+        print(f"{chosen.name} is {done}. The broker follows: {chosen.name} {then} from now on.")
+    else:
+        print(f"{chosen.name} is {done}. No broker runs from {chosen.folder} on this machine; {chosen.name} {then}")
+        print(f"when one starts, or when one elsewhere has read {CONF} twice (nats-server --signal reload).")
+
+
+def run_list(chosen: argparse.Namespace) -> None:
+    from nashcast.remote import enrolment
+    from nashcast.remote.broker_process import running_broker
+
+    found, pid = enrolment.read(chosen.folder), running_broker(chosen.folder)
+    if chosen.toml:
+        print("[agents]")
+        for name, public_key in found.agents.items():
+            print(f'{name} = "{public_key}"')
+        return
+    if chosen.json:
+        agents = [entry._asdict() for entry in found.history]
+        print_json({"federation": found.federation, "hub": found.hub, "agents": agents, "broker": pid})
+        return
+    width = max([len(entry.name) for entry in found.history] + [len("name")])
+    print(f"federation {found.federation}; broker {'not running here' if pid is None else f'runs as process {pid}'}")
+    print(f"{'name':{width}}  {'public key':56}  {'added':10}  revoked")
+    print(f"{'hub':{width}}  {found.hub:56}  {'–':10}  –")
+    for name, public_key, added, revoked in found.history:
+        print(f"{name:{width}}  {public_key:56}  {added[:10]:10}  {(revoked or '–')[:10]}")

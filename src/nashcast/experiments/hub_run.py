@@ -1,0 +1,145 @@
+"""A hub's whole run: a stream's steps one after the other to agents elsewhere; killed, it goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.experiments.build import open_config_stream, stream_digest
+from nashcast.experiments.hub_config import HubConfig
+from nashcast.experiments.run import Outcome, error_of, persistence_error, skill
+from nashcast.remote.broker_files import write_whole
+from nashcast.remote.hub import Hub
+from nashcast.remote.step_log import Rows, StepLog
+from nashcast.remote.warm_up import warm_up
+from nashcast.streams import Stream
+
+STATE, STEPS, SETTINGS = "hub.state", "steps.f64", "settings.json"
+Say = Callable[[str], None]
+
+
+def run_hub(
+    config: HubConfig,
+    folder: Path,
+    *,
+    fresh: bool = False,
+    command: str = "",
+    say: Say = lambda line: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Outcome:
+    """folder: of the run: what it has done so far, and its record in the end.   say: told what happens, a line each."""
+    stream = open_config_stream(config)
+    _same_run(folder, {**config.settings(), "digest": stream_digest(stream)}, fresh)
+    warm_up()
+    options = {"masked": True} if config.masked else {}
+    with Hub(
+        config.hub, agents=config.agents, url=config.broker, certs=config.certs, deadline=config.deadline,
+        state=folder / STATE, fresh=fresh, game=config.game, y_dim=stream.targets.shape[1], start=stream.start,
+        seed=config.seed, **config.federation, **options,
+    ) as hub:  # fmt: skip
+        names = hub.names
+        say(f"hub of {hub.federation} at {hub.url}, for {', '.join(names)}")
+        if hub.step:
+            say(f"going on at step {hub.step} of {len(stream.targets)}")
+        if hub.step < len(stream.targets):
+            _wait(hub, config.wait, say)
+        with closing(StepLog(folder / STEPS, len(names), hub.y_dim)) as log:
+            log.cut(hub.step)
+            _steps(hub, stream, log, config.pace, progress)
+            rows = log.rows()
+        traffic, health = hub.traffic, hub.health
+    return _outcome(config, stream, names, rows, traffic, health, command)
+
+
+def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
+    """A folder holds one run: what is there must be of the same settings, or is begun anew."""
+    path, text = folder / SETTINGS, json.dumps(settings, sort_keys=True, default=str)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if fresh:
+            for name in (SETTINGS, STATE, STEPS):
+                (folder / name).unlink(missing_ok=True)
+        if not (path.exists() and (folder / STATE).exists()):  # nothing is done yet
+            write_whole(path, text, overwrite=True)
+        before = path.read_text()
+    except OSError as error:
+        got = f"{folder}, which cannot be written ({error.strerror})"
+        raise InvalidInput("--out", got, "Pass a folder that can.") from None
+    if before != text:
+        raise InvalidInput("--out", f"{folder}, with a run of other settings", "Pass another folder, or --fresh.")
+
+
+def _wait(hub: Hub, seconds: float, say: Say) -> None:
+    missing = hub.wait_for_agents(0.2)
+    if missing:
+        say(f"waiting up to {seconds:g} s for {', '.join(missing)}")
+        missing = hub.wait_for_agents(seconds)
+    if len(missing) == len(hub.names):
+        remedy = f"Start them: nashcast agent ENCODER --hub {hub.url} --name NAME --key FILE."
+        raise NashcastError(f"no agent has come within {seconds:g} s. {remedy}")
+    if missing:
+        say(f"beginning without {', '.join(missing)}: they may come later")
+
+
+def _steps(hub: Hub, stream: Stream, log: StepLog, pace: float, progress) -> None:
+    total = len(stream.targets)
+    for t in range(hub.step, total):
+        progress(t, total)
+        began = time.perf_counter()
+        hub.predict_one(stream.inputs[t])
+        seconds = time.perf_counter() - began
+        step = hub.pending
+        present = [i not in step.absent for i in range(len(hub.names))]
+        # Before the state that says it is done: killed in between, the step is done and written again.
+        log.append(step.forecast, step.weights, step.forecasts, present, seconds)
+        hub.learn_one(stream.inputs[t], stream.targets[t])
+        if pace:
+            time.sleep(max(pace - (time.perf_counter() - began), 0.0))
+    progress(total, total)
+
+
+def _outcome(
+    config: HubConfig, stream: Stream, names: list[str], rows: Rows, traffic: dict[str, int], health: dict, command: str
+) -> Outcome:
+    base, error = persistence_error(stream), error_of(rows.forecasts, stream.targets)
+    milliseconds = 1e3 * np.percentile(rows.seconds, [50, 99])
+    summary: dict[str, Any] = {
+        "mse": error,
+        "persistence_mse": base,
+        "skill": skill(error, base),
+        "steps": len(stream.targets),
+        "seconds": round(float(rows.seconds.sum()), 3),
+        "baselines": {},
+        "agents_mse": {name: error_of(rows.agents[:, i], stream.targets) for i, name in enumerate(names)},
+        "last_weights": dict(zip(names, rows.weights[-1].tolist(), strict=True)),
+        "engine": "remote",
+        "absences": {name: int(count) for name, count in zip(names, (~rows.present).sum(0), strict=True)},
+        "step_ms": {"p50": float(milliseconds[0]), "p99": float(milliseconds[1])},
+        "traffic": traffic,
+        "games": {name: health.get(name, 0) for name in ("games", "fallbacks")} | {"why": health.get("fell back", {})},
+    }
+    about = {
+        "name": config.name,
+        "command": command,
+        "seed": config.seed,
+        "stream": {
+            "name": stream.name, "digest": stream_digest(stream), "offset": np.asarray(stream.offset).tolist(),
+            "unit": np.asarray(stream.unit).tolist(),
+        },
+        "settings": config.settings(),
+        "summary": summary,
+        "notes": [f"{name} sat out {count} steps." for name, count in summary["absences"].items() if count],
+        "agents": names,
+    }  # fmt: skip
+    arrays = {"start": stream.start, "targets": stream.targets, "forecasts": rows.forecasts}
+    arrays |= {"weights": rows.weights, "agents": rows.agents, "present": rows.present, "step_seconds": rows.seconds}
+    if stream.dates:
+        arrays["dates"] = np.array(stream.dates)
+    return Outcome(about, arrays)

@@ -1,0 +1,128 @@
+"""Organisations on one machine, each with an agent of its own: keys made at home, a process, a state and a log."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nashcast import seeds
+from nashcast.agents import Agent
+from nashcast.experiments.run_encoders import encoder_from
+from nashcast.remote import certs, enrolment
+from nashcast.remote.broker_keys import make_seed
+
+# "… step 12: forecast (forecast (1,)), backward (coupling (1, 1), offset (1,), tensor (3,)); 214 bytes"
+_SENT = re.compile(r"\b(\w+) \((\([^()]*\)|(?:\w+ (?:\([^()]*\)|[^,()]+)(?:, )?)*)\)")
+
+
+class Organisation(NamedTuple):
+    """share: what its agent may let out at most."""
+
+    name: str
+    encoder: str
+    options: dict[str, Any]
+    share: str
+    ridge: float = 1.0
+    window: int = 5
+
+    def agent(self, seed: int) -> Agent:
+        """The same agent in this process."""
+        encoder = encoder_from(self.encoder, self.options, seeds.key(seed, "agent", self.name), Path())
+        return Agent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
+
+
+def found(folder: Path, federation: str, members: Sequence[Organisation]) -> Path:
+    """What operator and owners do before the first step; returns the federation's folder at the operator's."""
+    operator = folder / "operator"
+    certs.make(operator / "certs")
+    enrolment.create(operator / federation, federation)
+    for member in members:
+        home = folder / member.name
+        public_key = make_seed(home / f"{member.name}.seed")
+        _, request = certs.request(member.name, home)
+        # Only what is not secret goes to the operator and back.
+        certs.sign(operator / "certs", request)
+        enrolment.add(operator / federation, member.name, public_key)
+        for name in ("ca.pem", f"{member.name}.pem"):
+            shutil.copyfile(operator / "certs" / name, home / name)
+    return operator / federation
+
+
+class Party:
+    """One organisation's agent: the command `nashcast agent`, in a process of its own."""
+
+    def __init__(self, member: Organisation, home: Path, hub: str, seed: int):
+        self.member, self._home = member, home
+        self.log, self._errors = home / "sent.log", home / "agent.log"
+        options = [part for key, value in member.options.items() for part in ("--set", f"{key}={value}")]
+        self._command = [
+            sys.executable, "-m", "nashcast", "agent", member.encoder, "--hub", hub, "--name", member.name,
+            "--key", home / f"{member.name}.seed", "--certs", home, "--share", member.share,
+            "--state", home / "agent.state", "--log", self.log, "--ridge", member.ridge, "--window", member.window,
+            "--seed", seed, "--json", *options,
+        ]  # fmt: skip
+        self._process: subprocess.Popen | None = None
+
+    def start(self) -> None:
+        with self._errors.open("ab") as log:
+            self._process = subprocess.Popen(
+                list(map(str, self._command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        """As a crash does: at once."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            self._process.terminate()
+        try:
+            self._process.wait(10.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def said_last(self) -> str:
+        """What the command has printed last, for when it has not come."""
+        lines = self._errors.read_text(errors="replace").strip().splitlines() if self._errors.exists() else []
+        return lines[-1] if lines else "it said nothing"
+
+    def sent(self) -> tuple[Counter[str], int]:
+        """From its own log: how often each name of something left it, and the bytes of all messages."""
+        names: Counter[str] = Counter()
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        for line in lines:
+            names.update(sent_names(line))
+        return names, sum(int(line.split()[-2]) for line in lines)
+
+
+def sent_names(line: str) -> set[str]:
+    """What an owner's log says that a message had in it.
+
+    >>> sorted(sent_names("step 9: forecast (forecast (1,)), weighted_forecasts ((3,)); 86 bytes"))
+    ['forecast', 'weighted_forecasts']
+    >>> sorted(sent_names("step 9: view (features (2, 1, 3), ridge 0.5); 86 bytes"))
+    ['features', 'ridge']
+    >>> sorted(sent_names("step 0: begin (features 6, relative False, varies True, share moments); 99 bytes"))
+    ['number of features', 'relative', 'share', 'varies']
+    """
+    found = set()
+    for kind, inside in _SENT.findall(line):
+        names = re.findall(r"([a-z_]\w*) (?:\(|[^,()]+)", inside)
+        if kind == "begin":
+            names = ["number of features" if name == "features" else name for name in names]
+        found |= set(names or [kind])
+    return found
