@@ -9,4 +9,8 @@ import nashcast.experiments.run_encoders
 import nashcast.remote  # noqa: F401
 from nashcast.remote.warm_up import warm_up
 
+from crew_processes import die_with_parent
+
+# The server that forks them would live as long as one of them does.
+die_with_parent()
 warm_up()

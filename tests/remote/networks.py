@@ -37,7 +37,10 @@ class Cable:
         _ip("link", "set", self._name, "up")
 
     def close(self) -> None:
-        end(self._holder)  # the other end goes with it, and both ends go together
+        # Both ends go together. Without this they would go with the process too, but not before the last connection
+        # that waits at the other end has given up.
+        subprocess.run(["ip", "link", "del", self._name], capture_output=True, check=False)
+        end(self._holder)
 
 
 def needed() -> None:

@@ -18,8 +18,9 @@ from nashcast.remote.broker_keys import public_key, read_seed
 from nashcast.remote.certs import AUTHORITY, certificate_path, key_path
 
 log = logging.getLogger("nashcast.remote")
-# Seconds between two tries, and until a silent broker is given up and looked for again.
-WAIT, PING = 0.25, 5
+# Seconds between two tries, for one of them, and until a silent broker is given up and looked for again. One may take
+# all of its time: asyncio does not notice that a broker dies between the first bytes and TLS.
+WAIT, DIAL, PING = 0.25, 2, 5
 Notice = Callable[[], Awaitable[None]]
 
 
@@ -54,7 +55,7 @@ async def connect(
                 url, name=name, nkeys_seed_str=seed, inbox_prefix=f"_INBOX_{name}", tls=context,
                 tls_handshake_first=context is not None or url.startswith("tls"), allow_reconnect=True,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=WAIT, connect_timeout=PING, ping_interval=PING, max_outstanding_pings=2,
+                reconnect_time_wait=WAIT, connect_timeout=DIAL, ping_interval=PING, max_outstanding_pings=2,
                 error_cb=line.failed, disconnected_cb=line.lost, reconnected_cb=line.back, closed_cb=line.closed,
             )  # fmt: skip
             if client.is_connected:

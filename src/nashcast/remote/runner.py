@@ -175,6 +175,7 @@ class Runner:
     def _missed(self, first: int, last: int) -> Sequence[np.ndarray | None]:
         """Called by the owner, in its thread."""
         assert self._loop is not None
+        assert asyncio._get_running_loop() is None, "a loop cannot wait for itself"
         found = asyncio.run_coroutine_threadsafe(self._caught_up(first, last), self._loop)
         return found.result()
 
