@@ -165,6 +165,8 @@ def assert_the_log_has_every_byte(tapped):
         sizes = [int(re.search(r"; (\d+) bytes$", line)[1]) for line in log]
         assert sizes == [len(message.data) for message in sent]
         up += sum(len(message.data) for message in sent if message.subject != tell)
+        # Turns that are asked again, on a busy machine: the hub takes one of the replies.
+        up -= sum(size for size, line in zip(sizes, log, strict=True) if "the same again" in line)
         state = tapped.folder / f"{name}.npz"
         assert stat.S_IMODE(state.stat().st_mode) == 0o600
     assert up == tapped.traffic["up"]
