@@ -119,6 +119,17 @@ def test_who_is_not_connected_costs_no_deadline(bus, agents):
     assert bus.exchange(dict.fromkeys("ab", b"y"), 60.0) == {"a": b"a got y", "b": Failure("not connected")}
 
 
+def test_a_blink_of_one_who_has_just_answered_is_no_absence(bus, agents, monkeypatch):
+    monkeypatch.setattr(bus_module, "LOOKS", 500)  # a busy machine may take longer to bring it back
+    agents.add("a", echo("a"))
+    assert bus.exchange({"a": b"1"}, deadline=30.0) == {"a": b"a got 1"}
+    agents.remove("a")
+    back = threading.Timer(0.03, agents.add, ("a", echo("a")))
+    back.start()
+    assert bus.exchange({"a": b"2"}, deadline=30.0) == {"a": b"a got 2"}
+    back.join()
+
+
 def test_who_is_late_is_not_waited_for_and_its_old_reply_is_nobody_s(bus, agents):
     slow = after(0.6, "late")
     agents.add("a", slow)

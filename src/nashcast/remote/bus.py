@@ -26,6 +26,8 @@ T = TypeVar("T")
 PATIENCE, OUTAGE = 30.0, 120.0
 # Seconds after the broker was away in which agents may still be on their way back, and between two looks for them.
 RETURN, LOOK = 2.0, 0.02
+# Looks for one who answered the last time: a broker that reads its list of keys anew knows nobody for a moment.
+LOOKS = 5
 # Seconds after which an agent is asked the same again; then twice as many, and so on.
 AGAIN = 0.1
 # Seconds in which a broker answers a ping, if the line to it holds at all.
@@ -45,6 +47,7 @@ class _Round:
         self.replies: dict[str, bytes] = {}
         self.gone: dict[str, str] = {}  # who cannot be asked, and why
         self.open = set(turns)  # everybody else
+        self.looks = 0  # how often those who are gone were looked for
         self.began = time.monotonic()
         self.over = asyncio.get_running_loop().create_future()  # done when none is open
 
@@ -59,6 +62,7 @@ class _Round:
 
     def again(self) -> list[str]:
         """Those who could not be asked are asked again."""
+        self.looks += 1
         missing, self.gone = list(self.gone), {}
         self.open.update(missing)
         if self.open and self.over.done():
@@ -88,6 +92,7 @@ class Bus:
         self._round: _Round | None = None
         self._rounds = 0
         self._returned = float("-inf")
+        self._heard: set[str] = set()  # who answered when last asked
         self._loop = Loop("nashcast bus")
         try:
             self.client = self._loop.run(self._connected(connect))
@@ -163,13 +168,18 @@ class Bus:
                     again *= 2
                     await self._send(now, sorted(now.open))
         self._round = None
+        self._heard.difference_update(now.names)
+        self._heard.update(now.replies)
         for name in now.open:
             deadlines.missed(name)
         return {name: self._found(now, name, allowed[name]) for name in now.names}
 
     def _may_return(self, now: _Round) -> bool:
         """Whether agents that are not connected may just be slower than the hub to find the broker again."""
-        return bool(now.gone) and time.monotonic() < self._returned + RETURN
+        if not now.gone:
+            return False
+        blink = now.looks < LOOKS and any(why == AWAY and name in self._heard for name, why in now.gone.items())
+        return blink or time.monotonic() < self._returned + RETURN
 
     async def _send(self, now: _Round, names: list[str]) -> None:
         from nats.errors import Error
