@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test bench remote check format figures reproduction clean
+.PHONY: setup demo test test-slow bench remote check format figures reproduction clean
 
 setup: $(VENV)/ready-dev
 
@@ -11,7 +11,10 @@ demo: $(VENV)/ready
 	$(BIN)/nashcast demo
 
 test: $(VENV)/ready-dev
-	$(BIN)/python -m pytest -n logical --dist worksteal
+	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slow"
+
+test-slow: $(VENV)/ready-dev
+	$(BIN)/python -m pytest -n logical --dist worksteal -m slow
 
 bench: $(VENV)/ready
 	$(BIN)/python benchmarks/run.py

@@ -87,6 +87,7 @@ def test_the_demo_as_json(capsys):
         assert stream["certificate"] < 1e-9
 
 
+@pytest.mark.slow
 def test_the_replay_benchmark_prints_the_promised_rows(capsys):
     assert main(["bench", "replay", "--json", "--sweep", "2"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -95,6 +96,7 @@ def test_the_replay_benchmark_prints_the_promised_rows(capsys):
     assert all(row["seconds"] > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_the_benchmark_prints_the_promised_rows(capsys):
     assert main(["bench", "game", "--json", "--largest", "10000", "--seconds", "0.01"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]

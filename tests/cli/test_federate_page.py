@@ -88,6 +88,7 @@ def terminals(tmp_path_factory):
     opened.close()
 
 
+@pytest.mark.slow
 def test_three_terminals(terminals):
     folder = terminals.folder / "tide"
     first = "mkdir -p tide/.venv/bin && cp activate tide/.venv/bin/ && . tide/.venv/bin/activate\n" + terminal(1)

@@ -16,6 +16,7 @@ def reproduced(capsys, *arguments):
     return json.loads(capsys.readouterr().out)["rows"]
 
 
+@pytest.mark.slow
 def test_table1_of_random_features(capsys, tmp_path):
     recorded_data("boc")
     words = ["table1", "--as-published", "--models", "rfn", "--seeds", "2024", "--no-report", "--out", str(tmp_path)]

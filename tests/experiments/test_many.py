@@ -29,6 +29,7 @@ def lines_in(folder: Path) -> list[str]:
     return [line for file in (folder / "results").glob("results-*.jsonl") for line in file.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_where_it_was(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)])
     try:

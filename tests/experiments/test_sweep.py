@@ -296,6 +296,7 @@ def test_the_contents_of_files_are_settings_too(tmp_path):
 LONG = FILE.replace("steps = 60", "steps = 400").replace("[0.5, 5]", str([round(0.1 * k, 1) for k in range(1, 21)]))
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_killed_goes_on_and_loses_and_repeats_nothing(tmp_path):
     plan, folder = plan_of(tmp_path, LONG), tmp_path / "out"
     command = [sys.executable, "-m", "nashcast", "sweep", str(tmp_path / "grid.toml"), "--out", str(folder), "--json"]

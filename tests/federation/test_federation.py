@@ -502,6 +502,7 @@ def test_a_singular_game_falls_back_to_the_greedy_step_and_is_counted(monkeypatc
     assert federation.health["games"] == 0
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_once_the_windows_are_full():
     federation = simple(history=50)
     rng = np.random.default_rng(0)

@@ -38,6 +38,7 @@ def sampled_within(exact, draw, batches=10, size=1_000_000):
     return max(part.max() for part in off)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 2, 3])
 @pytest.mark.parametrize(("moments", "activate"), [
     (nc.relu_moments, lambda v: np.maximum(v, 0.0, out=v)),

@@ -34,6 +34,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_kill_9_at_random_moments(case, tmp_path):
     game, share, stream, victims = CASES[case]
@@ -56,6 +57,7 @@ def cable(tmp_path):
     cable.close()
 
 
+@pytest.mark.slow
 def test_a_network_that_is_cut_for_five_seconds(cable, tmp_path):
     """One agent, with a memory, is behind the cable; the others go on without it, and then it is with them again."""
     crew = members("features", agent_1={"host": cable.here, "network": cable.pid})
@@ -88,6 +90,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 def test_who_is_slow_or_hangs_sits_out_as_late_and_comes_back(tmp_path):
     """A black box that becomes slow, and a process that hangs: each is late by its own learnt deadline."""
     (tmp_path / "black.py").write_text(SLOW)

@@ -151,6 +151,7 @@ class Gang:
         self._loop.close()
 
 
+@pytest.mark.slow
 def test_ten_thousand_hostile_messages(tmp_path):
     names, X, Y = [*HONEST.values(), *HOSTILE], *make_stream(1, steps=STEPS)
     folder = found(tmp_path, *names)

@@ -557,6 +557,7 @@ def test_it_cannot_be_replayed_by_the_compiled_engine():
 # Malformed replies; ten thousand of them, with a broker, in test_hostile.py
 
 
+@pytest.mark.slow
 def test_malformed_replies_hurt_nobody_and_leave_no_memory_behind():
     import gc
     import tracemalloc

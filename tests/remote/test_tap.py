@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import nashcast as nc
 from nashcast.remote.hub import Hub
@@ -172,6 +173,7 @@ def assert_the_log_has_every_byte(tapped):
     assert up == tapped.traffic["up"]
 
 
+@pytest.mark.slow
 def test_only_what_its_level_lets_out_leaves_an_agent_and_the_page_says_so(tmp_path):
     """Spread and central runs, in which every agent has every level once."""
     levels = {}
