@@ -12,7 +12,7 @@ from nashcast.remote.warm_up import warm_up
 warm_up()
 
 
-def serve(function, arguments, index, hub, key, certs, state, log, errors):
+def serve(function, arguments, index, hub, key, certs, state, log, errors, trusted=None):
     """function: MODULE:NAME, which gives agents.   log: of what is sent.   errors: the file for stderr."""
     with Path(errors).open("wb") as file:
         os.dup2(file.fileno(), 2)
@@ -20,4 +20,4 @@ def serve(function, arguments, index, hub, key, certs, state, log, errors):
     module, name = function.split(":")
     agent = getattr(importlib.import_module(module), name)(*arguments)[index]
     with _Log(log) as sent:
-        serve_agent(agent, hub, key=key, certs=certs, state=state, sent=sent)
+        serve_agent(agent, hub, key=key, certs=certs, state=state, sent=sent, trusted=trusted)

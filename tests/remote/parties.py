@@ -17,11 +17,18 @@ _FORKS.set_forkserver_preload(["agent_process"])
 
 @contextmanager
 def agents_running(
-    folder: Path, hub_url: str, function: str, arguments: list, names: dict[int, str], tls: bool = False
+    folder: Path,
+    hub_url: str,
+    function: str,
+    arguments: list,
+    names: dict[int, str],
+    tls: bool = False,
+    trusted: Path | None = None,
 ):
     """Agents by their place in what the function gives, each in its own process with its own state and log.
 
-    Each ends with this block. Their states and logs are in the folder: NAME.npz, NAME.log (sent), NAME.err.
+    trusted: a file of their public keys, for masked games. Each ends with this block.
+    Their states and logs are in the folder: NAME.npz, NAME.log (sent), NAME.err.
     """
     import agent_process
 
@@ -31,7 +38,7 @@ def agents_running(
             files = [folder / f"{name}.{kind}" for kind in ("npz", "log", "err")]
             own = (folder / f"{name}.seed", folder / "certs" if tls else None, *files)
             started[name] = _FORKS.Process(
-                target=agent_process.serve, args=(function, arguments, index, hub_url, *own), name=name
+                target=agent_process.serve, args=(function, arguments, index, hub_url, *own, trusted), name=name
             )
             started[name].start()
         yield started

@@ -63,6 +63,18 @@ def make_agents(shares, folder=None):
     return agents
 
 
+def make_team(count, folder):
+    """Agents of one kind, each with its own numbers, that write their terms of sums to NAME.terms."""
+    encoders = [nc.encoders.RandomFeatures(features=3, seed=SEEDS[0] + i, noise=NOISE[0]) for i in range(count)]
+    team = [
+        Confessing(encoder, name=f"agent-{i}", ridge=RIDGES[0] + 0.1 * i, window=4, share="sums")
+        for i, encoder in enumerate(encoders)
+    ]
+    for agent in team:
+        agent.confession = Path(folder) / f"{agent.name}.terms"
+    return team
+
+
 def settings_of(name):
     """Numbers of an agent that its owner chose; those of a few bits, such as its window, cannot be told from others."""
     place = NAMES.index(name)
