@@ -78,9 +78,9 @@ class Terminals:
             shell.wait()
 
 
-@pytest.fixture(scope="module")
-def terminals(tmp_path_factory):
-    opened = Terminals(tmp_path_factory.mktemp("stranger"))
+@pytest.fixture
+def terminals(tmp_path):
+    opened = Terminals(tmp_path)
     # In place of the environment that the page makes.
     activate = opened.folder / "activate"
     activate.write_text(f'export PATH="{Path(sys.executable).parent}:$PATH"\n')
@@ -89,7 +89,12 @@ def terminals(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_three_terminals(terminals):
+def test_three_terminals_and_then_the_programs(terminals):
+    three_terminals(terminals)
+    the_programs(terminals)
+
+
+def three_terminals(terminals):
     folder = terminals.folder / "tide"
     first = "mkdir -p tide/.venv/bin && cp activate tide/.venv/bin/ && . tide/.venv/bin/activate\n" + terminal(1)
     assert "\nmkdir tide && cd tide\n" in first
@@ -124,7 +129,7 @@ def test_three_terminals(terminals):
         }
 
 
-def test_the_programs(terminals):
+def the_programs(terminals):
     folder = terminals.folder / "tide"
     for name in ("agent.py", "hub.py"):
         (folder / name).write_text(program(name).replace(PORT, terminals.port))
