@@ -31,6 +31,7 @@ PUBLIC = [
     "SingularGame",
     "certify",
     "clipped_moments",
+    "default_federation",
     "echo_moments",
     "empty_memory",
     "encoders",

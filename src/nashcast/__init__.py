@@ -1,6 +1,7 @@
 """Federate black-box forecasters online: signed closed-form mixture weights and an exact look-back Nash game."""
 
 from nashcast import encoders
+from nashcast.adaptive import default_federation
 from nashcast.agents import Agent
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
 from nashcast.federation import Federation, Game, Replay
@@ -26,6 +27,7 @@ __all__ = [
     "SingularGame",
     "certify",
     "clipped_moments",
+    "default_federation",
     "echo_moments",
     "empty_memory",
     "encoders",

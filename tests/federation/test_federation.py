@@ -439,8 +439,8 @@ def test_a_wild_game_leaves_the_greedy_step_and_is_counted(monkeypatch):
 
     exact = placements.solve_views
 
-    def wild(views, window):
-        solved = exact(views, window)
+    def wild(views, window, *rest):
+        solved = exact(views, window, *rest)
         return solved._replace(decoders=np.full_like(solved.decoders, np.inf))
 
     X, Y = random_stream(np.random.default_rng(3), 1, steps=8, x_dim=1)

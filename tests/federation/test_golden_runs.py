@@ -103,7 +103,7 @@ def test_runs_without_game_as_published(name, monkeypatch):
 def test_runs_with_the_game_as_printed_or_published(name, published, monkeypatch):
     """The dense theorem with its switches, in the place of our solver: everything else is the federation's own."""
 
-    def dense(views, window):
+    def dense(views, window, *rest):
         features = [view.features for view in views]
         T, p, _ = features[0].shape
         means = [view.features if view.means is None else view.means for view in views]

@@ -154,6 +154,9 @@ class Agent:
             features = mean
         return GameView(features, mean, covariance, self._ridge, self._decay)
 
+    def recall(self) -> np.ndarray:
+        return self._decoder.copy()
+
     def adopt(self, sync: Sync) -> Answer:
         pending = self._expect_pending()
         if sync.past is not None:

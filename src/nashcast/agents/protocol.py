@@ -98,6 +98,10 @@ class Participant(Protocol):
         """The last `lookback` steps, for a game on the server."""
         ...
 
+    def recall(self) -> np.ndarray:
+        """Its own decoder, (features,): what a prior-centred game corrects. Asked for in such games only."""
+        ...
+
     def adopt(self, sync: Sync) -> Answer:
         """Start again from the server's forecast of the present, and forecast anew."""
         ...

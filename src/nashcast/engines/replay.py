@@ -40,6 +40,9 @@ def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> R
     game = settings.game
     if game is not None and game.rewrite_past:
         raise InvalidInput("game", "rewrite_past", "Replay it online: Federation.replay.")
+    if game is not None and (game.memory or game.ridge is not None):
+        got = "memory" if game.memory else "a ridge of its own"
+        raise InvalidInput("game", got, "Replay it online: Federation.replay.")
 
     T, every = (0, 1) if game is None else (game.lookback, game.every)
     N = len(parts)

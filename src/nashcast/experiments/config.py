@@ -72,7 +72,8 @@ class Config:
 
     def settings(self) -> dict[str, Any]:
         """The whole description in plain values; `parse` reads it back as the same."""
-        game = False if self.game is None else {name: getattr(self.game, name) for name in GAME}
+        own = {name: getattr(self.game, name) for name in GAME} if self.game is not None else {}
+        game = {name: value for name, value in own.items() if value is not None} or False
         top = {"name": self.name, "seed": self.seed} | ({} if self.steps is None else {"steps": self.steps})
         return top | {
             "stream": {"name": self.stream.name, **self.stream.options},

@@ -25,12 +25,18 @@ class Game:
     placement: "central" (agents send their features, the server plays) or "spread" (each agent plays its own part and
         only its terms of sums leave it).
     rewrite_past: agents also replace their past forecasts by the game's (the paper's future work; central only).
+    memory: the prior-centred game (central only). Its ridge pulls each agent's decoders towards the agent's own instead
+        of towards 0, so the game corrects what the agent remembers; and agents go on from the last target, with the
+        game's last decoder. Meant for agents with `forgetting`: see docs/explanation/prior-centred-game.md.
+    ridge: γ of the game, if not the agents' own (central only).
     """
 
     lookback: int = 3
     every: int = 1
     placement: str = "central"
     rewrite_past: bool = False
+    memory: bool = False
+    ridge: float | None = None
 
     def __post_init__(self):
         check.whole("lookback", self.lookback, least=1)
@@ -39,6 +45,13 @@ class Game:
             raise InvalidInput("placement", repr(self.placement), f"Pass one of {', '.join(PLACEMENTS)}.")
         if self.rewrite_past and self.placement != "central":
             raise InvalidInput("rewrite_past", "True in a spread game", "Pass placement='central'.")
+        if self.memory and (self.placement != "central" or self.rewrite_past):
+            got = "True in a spread game" if self.placement != "central" else "True with rewrite_past"
+            raise InvalidInput("memory", got, "Pass placement='central' and rewrite_past=False.")
+        if self.ridge is not None:
+            check.number("ridge", self.ridge, above=0.0)
+            if self.placement != "central":
+                raise InvalidInput("ridge", f"{self.ridge:g} in a spread game", "Set each agent's own ridge instead.")
 
 
 class Settings(NamedTuple):
@@ -119,7 +132,7 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
             play = [i for i in here if i in settings.players]
             players = [(i, agents[i]) for i in play]
             # Algorithm 1, "correct local predictions": Ŷ_t from the game's end, its last decoder, and Z_t again.
-            solved, corrected = PLACEMENTS[game.placement](players, state.window.of(play), post, game.rewrite_past)
+            solved, corrected = PLACEMENTS[game.placement](players, state.window.of(play), post, game)
             played = True
             for i, answer in zip(play, corrected, strict=True):
                 if answer.forecast is None:  # a wild game: this agent's greedy forecast stands

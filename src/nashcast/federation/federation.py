@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from nashcast.federation.algorithm import (
     first_state,
     game_due,
 )
+from nashcast.federation.columns import Columns, Input, Target
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
 from nashcast.federation.saved import read_arrays, write_arrays
@@ -31,9 +32,6 @@ from nashcast.maths.game import Equilibrium
 
 # Different reasons to fall back that are counted; the others are counted together.
 _MOST_REASONS = 20
-
-Input = np.ndarray | Sequence[float] | Mapping[str, float] | float
-Target = np.ndarray | Sequence[float] | Mapping[str, float] | float
 
 
 class Record(NamedTuple):
@@ -54,7 +52,7 @@ class Replay(NamedTuple):
     mse: float  # mean over steps and targets
 
 
-class Federation:
+class Federation(Columns):
     r"""Agents that forecast one stream together.
 
     agents: at least one.   game: when to play, or None for greedy agents only.
@@ -96,20 +94,21 @@ class Federation:
                 raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
         if game is not None and not isinstance(game, Game):
             raise InvalidInput("game", check.describe(game), "Pass nashcast.Game(lookback=…, every=…) or None.")
+        for i, agent in enumerate(agents):
+            if game is not None and game.memory and not hasattr(agent, "recall"):
+                remedy = "Pass agents that can `recall` their decoder, in this process, or Game(memory=False)."
+                raise InvalidInput(f"agents[{i}]", check.describe(agent), remedy)
         if anchored and game is not None:
             raise InvalidInput("anchored", "True with a game", "Pass game=None: the game sets where agents start.")
         self._agents = list(agents)
         kappa, eta = check.number("ridge", ridge, above=0.0), check.number("budget", budget)
         self._settings = Settings(game, bool(anchored), kappa, eta)
-        self._y_dim = check.whole("y_dim", y_dim, least=1)
-        self._y_names: list[str] | None = None
+        super().__init__(None, y_dim)
         self._start = None if start is None else self._target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
         self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
         self._keep_messages = bool(transcript)
         self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
-        self._x_names: list[str] | None = None
-        self._x_dim = 0
         self._state: ServerState | None = None
         self._pending: tuple[bytes, Step] | None = None
         self._last: Step | None = None
@@ -181,11 +180,6 @@ class Federation:
         return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)))
 
     @property
-    def y_dim(self) -> int:
-        """How many numbers a target has."""
-        return self._y_dim
-
-    @property
     def step(self) -> int:
         """How many targets have been forecast and passed."""
         return 0 if self._state is None else self._state.step
@@ -246,6 +240,7 @@ class Federation:
         """Continue where `save` left off, bit for bit."""
         arrays, fingerprint = read_arrays(path)
         self._x_dim = int(arrays["x_dim"])
+        self._x_seen = self._x_dim > 0
         window = Window(arrays["window.weights"], arrays["window.targets"])
         self._begin(window.targets[-1])
         if fingerprint != self._fingerprint():
@@ -276,7 +271,7 @@ class Federation:
     def _begin(self, target: np.ndarray) -> None:
         lookback = 0 if self._settings.game is None else self._settings.game.lookback
         pairs = zip(self._agents, self._keys, strict=True)
-        self._hellos = _distinct([agent.begin(self._x_dim, target, key, lookback) for agent, key in pairs])
+        self._hellos = distinct([agent.begin(self._x_dim, target, key, lookback) for agent, key in pairs])
         self._post = self._make_post(self.agents, self._deadline, self._keep_messages)
         self._settings = self._settings._replace(players=self._players())
         self._state = first_state(len(self._agents), target, lookback)
@@ -327,37 +322,8 @@ class Federation:
             self._absences[self._hellos[i].name] += 1
             self._reasons[self._hellos[i].name] = reason
 
-    def _input(self, x) -> np.ndarray:
-        if isinstance(x, Mapping):
-            if self._x_names is None and self._x_dim == 0:
-                self._x_names = sorted(x)
-            if self._x_names is None or not set(x) <= set(self._x_names):
-                wanted = "an array as before" if self._x_names is None else f"the keys {', '.join(self._x_names)}"
-                raise InvalidInput("x", f"keys {', '.join(sorted(map(str, x)))}", f"Pass {wanted}.")
-            x = [np.nan if x.get(name) is None else x[name] for name in self._x_names]
-        values = np.atleast_1d(check.numbers("x", x, "(x_dim,)"))
-        self._x_dim = self._x_dim or values.size
-        return check.shaped("x", values, (self._x_dim,), "(x_dim,)")
 
-    def _target(self, name, y, missing=False) -> np.ndarray | None:
-        if isinstance(y, Mapping):
-            self._y_names = sorted(y) if self._y_names is None else self._y_names
-            if sorted(y) != self._y_names:
-                raise InvalidInput(name, f"keys {', '.join(sorted(y))}", f"Pass the keys {', '.join(self._y_names)}.")
-            y = [y[key] for key in self._y_names]
-        values = check.shaped(name, np.atleast_1d(check.numbers(name, y, "(y_dim,)")), (self._y_dim,), "(y_dim,)")
-        if missing and np.isnan(values).any():
-            return None
-        check.finite(name, values)
-        return values.copy()
-
-    def _shown(self, forecast: np.ndarray) -> np.ndarray | float | dict[str, float]:
-        if self._y_names is not None:
-            return dict(zip(self._y_names, map(float, forecast), strict=True))
-        return float(forecast[0]) if self._y_dim == 1 else forecast.copy()
-
-
-def _distinct(hellos: list[Hello]) -> list[Hello]:
+def distinct(hellos: list[Hello]) -> list[Hello]:
     """The same with numbers behind names that occur more than once."""
     names = [hello.name for hello in hellos]
     numbered = [

@@ -33,19 +33,31 @@ class Window(NamedTuple):
         return Window(kept, np.concatenate([self.targets[1:], target[None]]))
 
 
-def play_centrally(players: Players, window: Window, post, rewrite_past: bool) -> tuple[Equilibrium, list[Answer]]:
+def play_centrally(players: Players, window: Window, post, game) -> tuple[Equilibrium, list[Answer]]:
     """Algorithm 2 on the server: agents send their features, and are told their decoder and where they stand."""
-    solved = solve_views(post.ask_all("view", players), window)
+    memories = post.ask_all("recall", players) if game.memory else None
+    solved = solve_views(post.ask_all("view", players), window, memories, game.ridge)
     last, now = np.asarray(solved.decoders)[-1], solved.forecasts[-1]
+    if game.memory:  # what the game taught is in the decoders; the last target says better where the stream stands
+        now = np.broadcast_to(window.targets[-1], now.shape)
     place_of, syncs = solved.problem.plan.agents[:, DECODER].tolist(), []
     for place in range(len(players)):
-        past = solved.forecasts[:-1, place] if rewrite_past else None
+        past = solved.forecasts[:-1, place] if game.rewrite_past else None
         syncs.append((Sync(now[place], last[place_of[place] : place_of[place + 1]], past),))
     return solved, post.ask_each("adopt", players, syncs)
 
 
-def solve_views(views: Sequence[GameView], window: Window) -> Equilibrium:
-    """The game of these views, in flat rows: agents declared their shapes when the stream began."""
+def solve_views(
+    views: Sequence[GameView],
+    window: Window,
+    memories: Sequence[np.ndarray] | None = None,
+    ridge: float | None = None,
+) -> Equilibrium:
+    """The game of these views, in flat rows: agents declared their shapes when the stream began.
+
+    memories: the decoder each agent's ridge is centred on at every step of the window, if not 0.
+    ridge: γ of them all, if not their own.
+    """
     T, p = len(window.weights), window.targets.shape[1]
     sizes = tuple(view.features.shape[2] for view in views)
     noisy = tuple(view.covariance is not None for view in views)
@@ -58,13 +70,15 @@ def solve_views(views: Sequence[GameView], window: Window) -> Equilibrium:
     if any(noisy):
         expected = flat([view.features if view.means is None else view.means for view in views])
         spread = flat([view.covariance for view in views if view.covariance is not None])
-    gamma, alpha = np.array([view.ridge for view in views]), np.array([view.decay for view in views])
-    plan = plan_for_each(sizes, p, T, noisy, False)
+    gamma = np.array([view.ridge if ridge is None else ridge for view in views], dtype=float)
+    alpha = np.array([view.decay for view in views])
+    plan = plan_for_each(sizes, p, T, noisy, memories is not None)
     targets = window.targets
-    return solve_flat(plan, drawn, expected, spread, NOTHING, window.weights, targets[1:], targets[0], gamma, alpha)
+    centre = NOTHING if memories is None else np.repeat(np.concatenate(memories)[None], T, axis=0)
+    return solve_flat(plan, drawn, expected, spread, centre, window.weights, targets[1:], targets[0], gamma, alpha)
 
 
-def play_spread(players: Players, window: Window, post, rewrite_past: bool) -> tuple[None, list[Answer]]:
+def play_spread(players: Players, window: Window, post, game) -> tuple[None, list[Answer]]:
     """Algorithm 2 spread over the agents: only their terms of sums leave them, backwards and then forwards."""
     T, p = len(window.weights), window.targets.shape[1]
     targets, start = window.targets[1:], window.targets[0]
