@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test test-slow bench remote check format figures reproduction clean
+.PHONY: setup demo test test-slow bench remote check format figures reproduction evaluation clean
 
 setup: $(VENV)/ready-dev
 
@@ -39,6 +39,11 @@ figures: $(VENV)/ready-dev
 reproduction: $(VENV)/ready-dev
 	$(BIN)/nashcast reproduce all --as-published
 	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/python benchmarks/readme.py
+
+evaluation: $(VENV)/ready-dev
+	$(BIN)/nashcast evaluate --seeds 2024-2046
+	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/readme.py
 
 clean:

@@ -1,4 +1,4 @@
-"""Write the README's figures from the last `make bench` and `make reproduction`; nothing in them is typed by hand."""
+"""Write the README's figures from the last `make bench`, `make reproduction` and `make evaluation`, none by hand."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 from nashcast.reports.formats import duration
+from nashcast.reports.markdown import markdown_table
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- figures: begin (written by `make figures`) -->", "<!-- figures: end -->"
+PEERS_BEGIN, PEERS_END = "<!-- peers: begin (written by `make evaluation`) -->", "<!-- peers: end -->"
 PAPER_BEGIN, PAPER_END = "<!-- paper: begin (written by `make reproduction`) -->", "<!-- paper: end -->"
 
 
@@ -92,8 +94,16 @@ def paper_block(studies: dict) -> str:
     return "\n".join(result + [f"| {what} | {found} | `{command}` |" for what, found, command in shown])
 
 
-def readme_with(record: dict, studies: dict | None, readme: str) -> str:
+def peers_block(found: dict) -> str:
+    """The federation beside its best peer on every stream, and what that comes to."""
+    notes = [note for note in found["notes"] if note.startswith("By the error")]
+    return markdown_table(found["tables"][0]) + "\n\n" + "\n".join(f"- {note}" for note in notes)
+
+
+def readme_with(record: dict, studies: dict | None, readme: str, evaluation: dict | None = None) -> str:
     readme = _between(BEGIN, END, block(record), readme)
+    if evaluation is not None:
+        readme = _between(PEERS_BEGIN, PEERS_END, peers_block(evaluation), readme)
     return readme if studies is None else _between(PAPER_BEGIN, PAPER_END, paper_block(studies), readme)
 
 
@@ -108,9 +118,15 @@ def records() -> tuple[dict, dict | None]:
     return game, json.loads(paper.read_text()) if paper.is_file() else None
 
 
+def evaluation() -> dict | None:
+    """Of the last `make evaluation`."""
+    path = ROOT / "benchmarks" / "evaluation.json"
+    return json.loads(path.read_text()) if path.is_file() else None
+
+
 def main() -> None:
     path = ROOT / "README.md"
-    path.write_text(readme_with(*records(), path.read_text()))
+    path.write_text(readme_with(*records(), path.read_text(), evaluation()))
     print(f"wrote the figures in {path.name}")
 
 

@@ -23,12 +23,14 @@ PUBLIC = [
     "Equilibrium",
     "Federation",
     "Game",
+    "Intervals",
     "InvalidInput",
     "LongMemory",
     "Moments",
     "NashcastError",
     "Replay",
     "SingularGame",
+    "aggregation_rule",
     "certify",
     "clipped_moments",
     "default_federation",
@@ -146,6 +148,7 @@ def test_help_names_every_command(capsys):
         "data",
         "run",
         "sweep",
+        "evaluate",
         "report",
         "reproduce",
         "hub",
@@ -181,7 +184,7 @@ def test_the_readmes_figures_are_those_of_the_last_benchmark():
     figures = script("readme")
     game, paper = figures.records()
     readme = (ROOT / "README.md").read_text()
-    assert figures.readme_with(game, paper, readme) == readme
+    assert figures.readme_with(game, paper, readme, figures.evaluation()) == readme
     assert figures.block(game) in readme
     assert figures.paper_block(paper) in readme
 
@@ -222,6 +225,7 @@ def test_every_command_is_documented():
         "nashcast demo --federated",
         "nashcast hub",
         "nashcast agent",
+        "nashcast evaluate",
     ):
         assert command in readme
 

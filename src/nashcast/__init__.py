@@ -5,6 +5,8 @@ from nashcast.adaptive import default_federation
 from nashcast.agents import Agent
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
 from nashcast.federation import Federation, Game, Replay
+from nashcast.intervals import Intervals
+from nashcast.maths.aggregation import aggregation_rule
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.feature_moments import Moments, clipped_moments, echo_moments, relu_moments
 from nashcast.maths.game import Equilibrium, respond, solve_game
@@ -19,12 +21,14 @@ __all__ = [
     "Equilibrium",
     "Federation",
     "Game",
+    "Intervals",
     "InvalidInput",
     "LongMemory",
     "Moments",
     "NashcastError",
     "Replay",
     "SingularGame",
+    "aggregation_rule",
     "certify",
     "clipped_moments",
     "default_federation",

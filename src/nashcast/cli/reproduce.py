@@ -102,7 +102,7 @@ def run(chosen: argparse.Namespace) -> None:
         collected[name] = found.rows
         if not chosen.json:
             _show(found.study)
-        written = [] if chosen.no_report else _report(folder)
+        written = [] if chosen.no_report else report_of(folder)
         if not chosen.json:
             print(f"  record: {folder}" + (f"   report: {written[0]}" if written else ""), flush=True)
     if chosen.json:
@@ -128,7 +128,8 @@ def _show(study) -> None:
         print(f"- {note}")
 
 
-def _report(folder: Path) -> list[Path]:
+def report_of(folder: Path) -> list[Path]:
+    """The report of a record, or a word on standard error why there is none."""
     from nashcast.errors import InvalidInput
     from nashcast.reports.report import write_report
 

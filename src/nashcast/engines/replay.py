@@ -44,6 +44,9 @@ def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> R
         got = "memory" if game.memory else "a ridge of its own"
         raise InvalidInput("game", got, "Replay it online: Federation.replay.")
 
+    if settings.rule is not None:
+        raise InvalidInput("mixing", repr(settings.rule.name), "Replay it online: Federation.replay.")
+
     T, every = (0, 1) if game is None else (game.lookback, game.every)
     N = len(parts)
     sizes = tuple(part.features.shape[2] for part in parts)

@@ -97,6 +97,7 @@ def federation_maker(config: Config, stream: Stream) -> Callable[[], Federation]
         agents = [Agent(encoder, name=name, **own) for name, (encoder, own) in zip(names, parts, strict=True)]
         return Federation(
             agents, game=config.game, anchored=config.anchored, ridge=config.ridge, budget=config.budget,
+            mixing=config.mixing,
             y_dim=stream.targets.shape[1], start=stream.start, seed=config.seed,
         )  # fmt: skip
 

@@ -23,9 +23,8 @@ from nashcast.streams.suggest import near
 TOP = ("name", "seed", "steps", "stream", "federation", "game", "agents")
 # Read by `nashcast sweep`, and left alone by `nashcast run`.
 OF_SWEEPS = ("sweep", "grid")
-FEDERATION = options_of(
-    Federation, ("agents", "game", "y_dim", "start", "seed", "deadline", "history", "transcript")
-)  # fmt: skip
+_IN_CODE_ONLY = ("deadline", "history", "transcript", "coverages", "agent_intervals")
+FEDERATION = options_of(Federation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
 GAME = options_of(Game)
 AGENT = options_of(Agent, ("encoder", "name", "share"))
 # What says, set to false, that there is no game.
@@ -65,6 +64,7 @@ class Config:
     ridge: float
     budget: float
     anchored: bool
+    mixing: str
     game: Game | None
     agents: tuple[AgentConfig, ...]
     source: str = field(default="settings", compare=False)

@@ -13,6 +13,7 @@ from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
 from nashcast.maths import check
+from nashcast.maths.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
 from nashcast.maths.mixture import mixture_weights
 
@@ -62,6 +63,7 @@ class Settings(NamedTuple):
     ridge: float  # κ
     budget: float  # η
     players: frozenset[int] = frozenset()  # the agents that let out what the game needs
+    rule: AggregationRule | None = None  # that weighs the agents instead of the paper's weights
 
 
 WILD, SINGULAR = "a forecast after it is not finite", "it has no unique equilibrium"
@@ -116,7 +118,9 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
 
     # Algorithm 1, "compute mixture weights": from the forecasts of y_t and y_t itself.
     weights = np.zeros(len(agents))
-    if state.known or not state.last_weights[here].any():
+    if settings.rule is not None:
+        pass  # below: it may look at the forecasts it is to weigh
+    elif state.known or not state.last_weights[here].any():
         past = state.forecasts if len(here) == len(agents) else state.forecasts[here]
         weights[here] = mixture_weights(past.T, target, ridge=settings.ridge, budget=settings.budget)
         if not np.isfinite(weights).all():  # forecasts so wild that their products are not finite: all count alike
@@ -150,6 +154,9 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
                 fell_back = WILD
             else:
                 forecasts[i] = answer.forecast
+
+    if settings.rule is not None:
+        weights = settings.rule.weights(np.isin(np.arange(len(agents)), here), forecasts)
 
     # Algorithm 1, last line: the ensemble's forecast of y_{t+1}.
     return Step(weights @ forecasts, weights, forecasts, absent, solved, played, fell_back)

@@ -22,12 +22,16 @@ from nashcast.federation.algorithm import (
     first_state,
     game_due,
 )
+from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns, Input, Target
+from nashcast.federation.mixing import PAPER, mixing_rule
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
 from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.intervals.intervals import COVERAGES
 from nashcast.maths import check
 from nashcast.maths.certificate import Certificate, certify
+from nashcast.maths.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
 
 # Different reasons to fall back that are counted; the others are counted together.
@@ -58,6 +62,10 @@ class Federation(Columns):
     agents: at least one.   game: when to play, or None for greedy agents only.
     anchored: without a game, agents start each step from the last target.
     ridge: $\kappa > 0$ and budget: $\eta$ of the mixture weights.   y_dim: numbers in a target.
+    mixing: the rule that weighs the agents: "paper", or one with memory: "windowed", "exponential", "fixed-share",
+        "boa", "ml-poly", "ridge" (docs/explanation/mixing.md).
+    coverages: of the intervals that `interval` gives, none for no intervals.
+    agent_intervals: whether every agent has intervals of its own.
     start: the target before the first forecast, if there is one; else the first label is taken as it, and until then
         the forecast is 0.   seed: of everything random in the agents' noise.
     deadline: seconds an agent may take to forecast before the step goes on without it.
@@ -84,6 +92,9 @@ class Federation(Columns):
         deadline: float | None = None,
         history: int = 1000,
         transcript: bool = False,
+        mixing: str = PAPER,
+        coverages: Sequence[float] = COVERAGES,
+        agent_intervals: bool = False,
     ):
         if not isinstance(agents, Sequence) or not agents:
             raise InvalidInput("agents", check.describe(agents), "Pass a list of at least one agent.")
@@ -102,8 +113,11 @@ class Federation(Columns):
             raise InvalidInput("anchored", "True with a game", "Pass game=None: the game sets where agents start.")
         self._agents = list(agents)
         kappa, eta = check.number("ridge", ridge, above=0.0), check.number("budget", budget)
-        self._settings = Settings(game, bool(anchored), kappa, eta)
         super().__init__(None, y_dim)
+        self._mixing, rule = mixing, mixing_rule(mixing, len(agents), self._y_dim, kappa, eta)
+        self._settings = Settings(game, bool(anchored), kappa, eta, rule=rule)
+        own = len(agents) if agent_intervals else 0
+        self._bounds = Bounds(coverages, self._y_dim, own) if len(coverages) else None
         self._start = None if start is None else self._target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
         self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
@@ -137,6 +151,8 @@ class Federation(Columns):
         self._count(step, target)
         self._post.ask_all("learn", list(enumerate(self._agents)), target)
         assert self._state is not None
+        if target is not None:
+            self._score(step, target)
         self.history.append(Record(self._state.step, step.forecast, step.weights, target))
         self._state = advance(self._state, step, target)
         self._pending, self._last = None, step
@@ -153,6 +169,8 @@ class Federation(Columns):
         if ago <= lookback + 1:
             record = next((r for r in self.history if r.step == step), None)
             weights, targets = state.window.weights.copy(), state.window.targets.copy()
+            if ago == 1 and not state.known and self._last is not None:
+                self._score(self._last, target)
             targets[-ago] = target
             if record is not None and ago <= lookback:
                 weights[-ago] = record.weights
@@ -160,6 +178,21 @@ class Federation(Columns):
         self._pending = None
         self._counts["late labels"] += 1
         return ago <= max(lookback, 1)
+
+    def interval(self, coverage: float = 0.9, agent: str | None = None) -> tuple:
+        """Low and high round the forecast whose target is not known yet: the federation's, or a named agent's."""
+        if self._bounds is None:
+            raise NashcastError("this federation was made without intervals: pass coverages=(0.8, 0.9, 0.95).")
+        if self._pending is None:
+            raise NashcastError("there is no forecast to put an interval round: call predict_one(x) first.")
+        step, place = self._pending[1], None
+        if agent is not None:
+            if agent not in self.agents:
+                raise InvalidInput("agent", repr(agent), f"Pass one of {', '.join(self.agents)}.")
+            place = self.agents.index(agent)
+        middle = step.forecast if place is None else step.forecasts[place]
+        low, high = self._bounds.around(coverage, middle, place)
+        return self._shown(low), self._shown(high)
 
     def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
         """Forecast every target from its input, learning as it goes. `engines.replay` is faster, from the start only.
@@ -225,6 +258,8 @@ class Federation(Columns):
             "last_weights": state.last_weights, "window.weights": state.window.weights,
             "window.targets": state.window.targets, "x_dim": np.array(self._x_dim),
         }  # fmt: skip
+        for prefix, part in self._parts():
+            arrays |= {prefix + name: value for name, value in part.save().items()}
         return arrays | self._save_agents(), self._fingerprint()
 
     def _save_agents(self) -> dict[str, np.ndarray]:
@@ -251,6 +286,10 @@ class Federation(Columns):
             int(arrays["step"]), arrays["forecasts"], arrays["last_weights"], window, bool(arrays["known"])
         )  # fmt: skip
         self._restore_agents(arrays)
+        for prefix, part in self._parts():
+            saved = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            if saved or part is not self._bounds:  # files of before there were intervals: those begin anew
+                part.restore(saved)
 
     def for_replay(self) -> tuple[list[Participant], list[int], Settings, int, np.ndarray | None]:
         """Agents, their noise keys, settings, y_dim and start, for an engine that replays series from the start."""
@@ -260,7 +299,9 @@ class Federation(Columns):
 
     def _fingerprint(self) -> dict:
         game = self._settings.game
+        mixing = {} if self._mixing == PAPER else {"mixing": self._mixing}
         return {
+            **mixing,
             "agents": [[hello.name, hello.features] for hello in self._hellos],
             "lookback": 0 if game is None else game.lookback,
             "y_dim": self._y_dim,
@@ -308,6 +349,19 @@ class Federation(Columns):
                 return algorithm_one(self._agents, state, x, self._settings, self._post)
             except AgentLost:
                 self._settings = self._settings._replace(players=self._players())
+
+    def _score(self, step: Step, target: np.ndarray) -> None:
+        """The rule and the intervals learn from a step whose target is known."""
+        if self._settings.rule is not None:
+            awake = np.array([i not in step.absent for i in range(len(self._agents))])
+            self._settings.rule.learn(step.forecasts, target, awake)
+        if self._bounds is not None:
+            self._bounds.learn(step.forecast, step.forecasts, step.absent.keys(), target)
+
+    def _parts(self) -> list[tuple[str, AggregationRule | Bounds]]:
+        """What learns beside the agents, with the prefix of its arrays in a file."""
+        parts = [("mixing.", self._settings.rule), ("intervals.", self._bounds)]
+        return [(prefix, part) for prefix, part in parts if part is not None]
 
     def _count(self, step: Step, target) -> None:
         self._counts["games"] += step.played

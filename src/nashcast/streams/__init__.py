@@ -8,9 +8,11 @@ from nashcast.streams.concept_shift import concept_shift
 from nashcast.streams.ecb_rates import ecb_rates
 from nashcast.streams.ett import ett
 from nashcast.streams.files import add, fetch
+from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
-from nashcast.streams.river_series import airline_passengers, water_flow
+from nashcast.streams.river_series import airline_passengers, approval, sp500, water_flow
+from nashcast.streams.statsmodels_series import co2, el_nino, sunspots
 from nashcast.streams.table import table
 
 __all__ = [
@@ -18,16 +20,22 @@ __all__ = [
     "Stream",
     "add",
     "airline_passengers",
+    "approval",
     "bank_of_canada",
     "brownian",
     "catalogue",
+    "co2",
     "concept_shift",
     "ecb_rates",
+    "el_nino",
     "ett",
     "fetch",
+    "laser",
     "logistic_map",
     "open_stream",
     "periodic",
+    "sp500",
+    "sunspots",
     "table",
     "water_flow",
 ]

@@ -16,9 +16,11 @@ from nashcast.streams.ecb_rates import ecb_rates
 from nashcast.streams.ett import ETT_VALIDATION, ett
 from nashcast.streams.files import is_here
 from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KnownFile
+from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
-from nashcast.streams.river_series import airline_passengers, water_flow
+from nashcast.streams.river_series import airline_passengers, approval, sp500, water_flow
+from nashcast.streams.statsmodels_series import co2, el_nino, sunspots
 from nashcast.streams.suggest import near
 from nashcast.streams.table import table
 
@@ -54,6 +56,7 @@ class _Kind(NamedTuple):
 
 REQUIRED = inspect.Parameter.empty
 _RIVER = ("river", "river")
+_STATSMODELS = ("peers", "statsmodels")
 _BOC = {"source": BANK_OF_CANADA.source, "licence": BANK_OF_CANADA.licence, "file": BANK_OF_CANADA}
 _ETT = {"source": ETT.source, "licence": ETT.licence, "file": ETT}
 
@@ -88,6 +91,32 @@ _STREAMS: dict[str, _Kind] = {
     "airline-passengers": _Kind(
         airline_passengers, "airline passengers by the month, 1949 to 1960", (120, 12, 1),
         "Box and Jenkins, in the package river", "BSD-3-Clause, with river", extra=_RIVER,
+    ),
+    "sp500": _Kind(
+        sp500, "tomorrow's mean return of ten American stocks, daily, 2013 to 2018", (1157, 10, 1),
+        "S&P 500 stock data (Kaggle, camnugent), in the package river", "CC0 1.0; BSD-3-Clause, with river",
+        extra=_RIVER,
+    ),
+    "approval": _Kind(
+        approval, "approval of a president, daily, 2017 to 2019, from five polls", (901, 6, 1),
+        "FiveThirtyEight, in the package river", "CC BY 4.0; BSD-3-Clause, with river", extra=_RIVER,
+    ),
+    "co2": _Kind(
+        co2, "carbon dioxide over Mauna Loa, weekly, 1958 to 2001", (2184, 3, 1),
+        "Keeling and Whorf, in the package statsmodels", "public domain", extra=_STATSMODELS,
+    ),
+    "sunspots": _Kind(
+        sunspots, "sunspot activity by the year, 1700 to 2008", (259, 3, 1),
+        "National Geophysical Data Center, in the package statsmodels", "public domain", extra=_STATSMODELS,
+    ),
+    "el-nino": _Kind(
+        el_nino, "sea surface temperature off Peru by the month, 1950 to 2010", (632, 3, 1),
+        "NOAA, in the package statsmodels", "public domain", extra=_STATSMODELS,
+    ),
+    "laser": _Kind(
+        laser, "a chaotic far-infrared laser, evenly sampled", (2000, 3, 1),
+        "Santa Fe competition, data set A (Hübner, Weiss et al.), in the package reservoirpy", "MIT, with reservoirpy",
+        extra=("peers", "reservoirpy"),
     ),
     "file": _Kind(table, "a CSV or Parquet file of your own", None, "your own", ""),
 }  # fmt: skip

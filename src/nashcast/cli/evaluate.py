@@ -1,0 +1,126 @@
+"""`nashcast evaluate`: the federation beside its parts and its peers, on the same streams by the same loop."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from nashcast.cli.printed import print_json
+from nashcast.cli.progress import Progress
+from nashcast.cli.reproduce import report_of
+
+
+def add_to(commands) -> None:
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="the federation beside its parts and its peers",
+        description="Run the federation, its ablations, each of its agents alone, simple baselines and models of other "
+        "packages step by step on the same streams, and compare them. Settings are chosen on the first fifth of each "
+        "stream or fixed beforehand; the score is the rest. Results are kept as runs finish: the same command goes on "
+        "where it was stopped.",
+    )
+    evaluate.add_argument("--paper", action="store_true", help="the paper's streams alone")
+    evaluate.add_argument(
+        "--stream", action="append", default=[], metavar="NAME|FILE",
+        help="this stream, or this CSV or Parquet file, instead of the declared ones; may be given again",
+    )  # fmt: skip
+    evaluate.add_argument("--target", metavar="COLUMN", help="of a file: what to forecast (its last column)")
+    evaluate.add_argument("--lags", type=_positive, metavar="N", help="of a file: rows known (3)")
+    evaluate.add_argument(
+        "--methods", type=_words, metavar="LIST",
+        help="some of ours,agents,baselines,experts,river,reservoirpy, or names of methods (all); the federation and "
+        "persistence are always there",
+    )  # fmt: skip
+    evaluate.add_argument("--seeds", type=_seeds, metavar="LIST", help="of what is random: 2024,2030-2049 (2024-2026)")
+    evaluate.add_argument("--jobs", type=_positive, metavar="N", help="runs at a time (one for each core)")
+    evaluate.add_argument(
+        "--output", type=Path, default=Path("evaluation"), metavar="FOLDER",
+        help="where results, record and report go (evaluation)",
+    )  # fmt: skip
+    evaluate.add_argument("--no-report", action="store_true", help="write the record, but no page and no figures")
+    evaluate.add_argument("--json", action="store_true", help="print one JSON object with the rows")
+    evaluate.set_defaults(run=run)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}; pass a whole number from 1 on")
+    return int(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not words:
+        raise argparse.ArgumentTypeError(f"got {text!r}; pass names, separated by commas")
+    return words
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """Whole numbers and ranges of them."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers or ranges, such as 2024,2030-2049")
+        seeds += range(int(first), int(last or first) + 1)
+    if not seeds or max(seeds) >= 2**32:
+        raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers from 0 on, below 2^32")
+    return tuple(dict.fromkeys(seeds))
+
+
+def run(chosen: argparse.Namespace) -> None:
+    from nashcast.experiments.evaluation.declared import check_streams, declared_streams, stream_named
+    from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
+    from nashcast.experiments.evaluation.rows import KEYS, summary
+    from nashcast.experiments.evaluation.study import rows_of, study_of
+    from nashcast.records import study as records
+
+    begun = time.monotonic()
+    named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
+    if chosen.paper or not named:
+        named = declared_streams(paper_only=chosen.paper) + named
+    streams, missing = check_streams(list(dict.fromkeys(named)))
+    seeds = chosen.seeds or SEEDS
+    progress = Progress(shown=not chosen.json)
+    outcomes = evaluate(
+        streams, chosen.methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress
+    )  # fmt: skip
+    progress.clear()
+    study = replace(study_of(outcomes, seeds, missing), command=_command(chosen), seconds=time.monotonic() - begun)
+    folder = records.write(chosen.output, study)
+    rows = rows_of(outcomes)
+    written = [] if chosen.no_report else report_of(folder)
+    if chosen.json:
+        plain = [{key: row[key] for key in KEYS} | ({"why": row["why"]} if row["why"] else {}) for row in rows]
+        print_json({"rows": plain, "summary": summary(rows), "not_run": missing, "record": str(folder)})
+        return
+    _show(study)
+    print(f"record: {folder}" + (f"   report: {written[0]}" if written else ""))
+
+
+def _command(chosen: argparse.Namespace) -> str:
+    words = ["nashcast", "evaluate"]
+    words += ["--paper"] if chosen.paper else []
+    for text in chosen.stream:
+        words += ["--stream", text]
+    words += ["--target", chosen.target] if chosen.target else []
+    words += ["--lags", str(chosen.lags)] if chosen.lags else []
+    words += ["--methods", ",".join(chosen.methods)] if chosen.methods else []
+    words += ["--seeds", ",".join(map(str, chosen.seeds))] if chosen.seeds else []
+    return shlex.join(words)
+
+
+def _show(study) -> None:
+    from nashcast.reports.formats import duration
+    from nashcast.reports.terminal import text_table
+
+    # What it all comes to stands last, where it is still on the screen.
+    general = [table for table in study.tables if table.title not in study.settings["streams"]]
+    for table in [table for table in study.tables if table not in general] + general:
+        print("\n" + text_table(table))
+    print(f"\n{study.title}   ({duration(study.seconds)})")
+    for note in study.notes:
+        print(f"- {note}")

@@ -1,0 +1,1 @@
+"""The federation beside its ablations, its agents alone and its peers, on the same streams by the same loop."""

@@ -1,0 +1,139 @@
+"""Every method on every stream, side by side in processes, each result kept as soon as it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nashcast
+from nashcast.experiments.build import stream_digest
+from nashcast.experiments.evaluation.declared import Declared
+from nashcast.experiments.evaluation.method import Method, problem_of
+from nashcast.experiments.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
+from nashcast.experiments.evaluation.ours import FEDERATION
+from nashcast.experiments.evaluation.scoring import score
+from nashcast.records.results import Results, settings_key
+
+SEEDS = (2024, 2025, 2026)
+# What a peer's numbers depend on; those of our own depend on everything but what only shows and stores them.
+_PEERS_CODE = (
+    "experiments/evaluation",
+    "experiments/baselines.py",
+    "experiments/recursive_least_squares.py",
+    "intervals",
+)
+_ONLY_SHOWS = ("cli", "reports", "records", "remote", "web", "experiments/paper")
+
+
+class Task(NamedTuple):
+    stream: Declared
+    method: str
+    seeds: tuple[int, ...]
+
+
+class Outcome(NamedTuple):
+    """result: see `score`; None if the method was not run, and then why."""
+
+    stream: Declared
+    method: Method
+    result: dict[str, Any] | None
+    why: str = ""
+
+
+def evaluate(
+    streams: Sequence[Declared],
+    names: Sequence[str] | None,
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Outcome]:
+    """names: of methods or families, None for all."""
+    outcomes: list[Outcome] = []
+    tasks: dict[Task, str] = {}
+    wanted: list[tuple[Declared, Method, Task | None]] = []
+    for stream in streams:
+        problem, digest = problem_of(stream.open()), stream_digest(stream.open())
+        for method in chosen_methods(problem, names).values():
+            task = Task(stream, method.name, tuple(seeds) if method.random else tuple(seeds[:1]))
+            wanted.append((stream, method, task if method.installed else None))
+            if method.installed:
+                tasks[task] = _key(task, method, digest)
+    store = Results(folder / "results")
+    done = store.done()
+    todo = [task for task, key in tasks.items() if key not in done]
+    finished = len(tasks) - len(todo)
+    with store.writer() as writer:
+        for task, result in _work(todo, jobs or os.cpu_count() or 1):
+            writer.add(tasks[task], result)
+            finished += 1
+            if progress is not None:
+                progress("runs", finished, len(tasks))
+    known = store.done()
+    for stream, method, task in wanted:
+        result = None if task is None else known[tasks[task]]
+        why = method.missing if result is None else result.get("failed", "")
+        outcomes.append(Outcome(stream, method, None if why else result, why))
+    return outcomes
+
+
+def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any]]]:
+    if jobs == 1 or len(todo) < 2:
+        for task in todo:
+            yield task, carry_out(task)
+        return
+    # Spawned: a forked process would share the threads of compiled code. Longest first, so that no long one is left.
+    with ProcessPoolExecutor(min(jobs, len(todo)), multiprocessing.get_context("spawn")) as pool:
+        order = sorted(todo, key=lambda task: -len(task.seeds) * len(task.stream.open().targets))
+        futures = {pool.submit(carry_out, task): task for task in order}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def carry_out(task: Task) -> dict[str, Any]:
+    """One task, in whatever process this is. A method that fails is a result too, and says why."""
+    method = all_methods(problem_of(task.stream.open()))[task.method]
+    rivals = task.method in (FEDERATION, PERSISTENCE)
+    try:
+        return score(method, task.stream, task.seeds, rivals)
+    except Exception as error:
+        if method.family == "ours":
+            raise  # a fault of our own is not to be tabled
+        # Whatever somebody else's package raises on a stream, the others go on.
+        return {"failed": f"{type(error).__name__}: {error}"[:300]}
+
+
+def _key(task: Task, method: Method, digest: str) -> str:
+    own = method.family in ("ours", "agents", "experts")
+    installed = ""
+    if method.package:
+        with suppress(PackageNotFoundError):
+            installed = version(method.package)
+    what = {"stream": digest, "shift": task.stream.shift, "method": task.method, "seeds": list(task.seeds)}
+    return settings_key({**what, "package": installed, "code": code_digest(own)})
+
+
+@lru_cache(maxsize=2)
+def code_digest(everything: bool) -> str:
+    """Of the code a result depends on: a result of other code is not taken for one of this."""
+    root, found = Path(nashcast.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if everything and name.startswith(_ONLY_SHOWS):
+            continue
+        if everything or name.startswith(_PEERS_CODE):
+            found.update(name.encode() + path.read_bytes())
+    return found.hexdigest()[:16]

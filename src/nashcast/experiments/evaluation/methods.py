@@ -1,0 +1,38 @@
+"""Everything that is evaluated, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nashcast.errors import InvalidInput
+from nashcast.experiments.baselines import BASELINES
+from nashcast.experiments.evaluation import experts, ours, reservoir_peers, river_peers
+from nashcast.experiments.evaluation.method import FAMILIES, Method, Problem
+from nashcast.streams.suggest import near
+
+PERSISTENCE = "persistence"
+
+
+def all_methods(problem: Problem) -> dict[str, Method]:
+    """In the order of the tables. Which agents there are may depend on the problem."""
+    simple = [Method(name, "baselines", whole=rule) for name, rule in BASELINES.items()]
+    found = [
+        *ours.methods(), *ours.agent_methods(problem), *simple, *experts.methods(), *river_peers.methods(),
+        *reservoir_peers.methods(),
+    ]  # fmt: skip
+    return {method.name: method for method in found}
+
+
+def chosen_methods(problem: Problem, names: Sequence[str] | None) -> dict[str, Method]:
+    """names: of methods or families, None for all. The federation and persistence are always among them."""
+    known = all_methods(problem)
+    if names is None:
+        return known
+    for name in names:
+        if name not in known and name not in FAMILIES:
+            remedy = (
+                f"{near(name, [*FAMILIES, *known])}The families are {', '.join(FAMILIES)}; a method goes by its name."
+            )
+            raise InvalidInput("--methods", repr(name), remedy)
+    wanted = {*names, ours.FEDERATION, PERSISTENCE}
+    return {name: method for name, method in known.items() if name in wanted or method.family in wanted}

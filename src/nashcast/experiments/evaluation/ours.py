@@ -1,0 +1,74 @@
+"""The federation that is evaluated, its agents, and its ablations."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from nashcast.agents import Agent
+from nashcast.encoders import EchoState, Linear, Persistence, QuadraticLags, RandomFeatures, Seasonal
+from nashcast.experiments.evaluation.method import Method, Online, Problem, one
+from nashcast.federation import Federation, Game
+from nashcast.maths.aggregation import RULES
+
+FEDERATION = "federation"
+# Beyond this many inputs their products are too many for one agent.
+MOST_FOR_PRODUCTS = 6
+
+
+def federation(problem: Problem, seed: int) -> Online:
+    """The default federation: what all tables call "federation"."""
+    return _federation(problem, seed, mixing="ml-poly")
+
+
+def agents(problem: Problem, seed: int) -> list[Agent]:
+    """A handful of diverse agents, the same for every stream."""
+    few = problem.x_dim <= MOST_FOR_PRODUCTS
+    products = QuadraticLags(lags=2 if problem.x_dim <= 2 else 1) if few else Linear(lags=2)
+    memory: dict[str, Any] = {"ridge": 0.1, "forgetting": 0.99}
+    return [
+        Agent(Persistence(), name="persistence"),
+        Agent(Linear(lags=1), name="linear", **memory),
+        Agent(Seasonal(), name="seasonal", **memory),
+        Agent(products, name="quadratic lags" if few else "linear, two lags", **memory),
+        Agent(RandomFeatures(features=20, seed=seed, noise=0.0), name="random features", **memory),
+        Agent(EchoState(features=20, seed=seed, noise=0.0), name="echo state", **memory),
+    ]
+
+
+def names(problem: Problem) -> list[str]:
+    return [agent.name for agent in agents(problem, 0)]
+
+
+def alone(place: int, problem: Problem, seed: int) -> Federation:
+    """One agent by itself, started anew from each target."""
+    agent = agents(problem, seed)[place]
+    return Federation([agent], game=None, anchored=True, y_dim=problem.y_dim, start=problem.start, seed=seed)
+
+
+def _federation(problem: Problem, seed: int, **settings) -> Federation:
+    usual = {"game": None, "anchored": settings.get("game") is None}
+    return Federation(
+        agents(problem, seed), y_dim=problem.y_dim, start=problem.start, seed=seed, **(usual | settings)
+    )  # fmt: skip
+
+
+def methods() -> list[Method]:
+    """The federation, then what it is without its parts."""
+    variants = {
+        "no game": partial(_federation, anchored=False),
+        "anchored, no game": _federation,
+        "paper's game": partial(_federation, game=Game(lookback=3, every=1)),
+    }
+    variants |= {f"mixing: {name}": partial(_federation, mixing=name) for name in RULES if name != "paper"}
+    return [
+        Method(FEDERATION, "ours", one(federation), random=True),
+        *(Method(name, "ours", one(maker), random=True) for name, maker in variants.items()),
+    ]
+
+
+def agent_methods(problem: Problem) -> list[Method]:
+    return [
+        Method(f"agent: {name}", "agents", one(partial(alone, place)), random=name in ("random features", "echo state"))
+        for place, name in enumerate(names(problem))
+    ]

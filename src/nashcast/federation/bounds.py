@@ -1,0 +1,48 @@
+"""Intervals round a federation's forecasts and, if wished, round those of each agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from nashcast.errors import InvalidInput
+from nashcast.intervals import Intervals
+
+
+class Bounds:
+    """agents: how many have intervals of their own, 0 for none. The federation's columns come first, then theirs."""
+
+    def __init__(self, coverages: Sequence[float], y_dim: int, agents: int):
+        self._y_dim, self._agents = y_dim, agents
+        self._intervals = Intervals((1 + agents) * y_dim, coverages)
+
+    def learn(self, forecast: np.ndarray, own: np.ndarray | None, absent: Set[int], target: np.ndarray) -> None:
+        """own: the agents' forecasts (agents, y_dim), None if they are not known any more."""
+        parts = np.full((1 + self._agents, self._y_dim), np.nan)
+        parts[0] = forecast
+        if self._agents and own is not None:
+            parts[1:] = own
+            parts[[1 + i for i in absent]] = np.nan
+        self._intervals.learn(parts.ravel(), np.tile(target, 1 + self._agents))
+
+    def around(self, coverage: float, forecast: np.ndarray, agent: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high. forecast: of the federation, or of the agent if one is asked for."""
+        known = self._intervals.coverages
+        if coverage not in known:
+            listed = ", ".join(f"{one:g}" for one in known)
+            remedy = f"Pass one of {listed}, or make the federation with coverages=(…, {coverage!r})."
+            raise InvalidInput("coverage", repr(coverage), remedy)
+        if agent is not None and not self._agents:
+            raise InvalidInput("agent", f"number {agent}", "Make the federation with agent_intervals=True.")
+        first = 0 if agent is None else (1 + agent) * self._y_dim
+        middle = np.zeros((1 + self._agents) * self._y_dim)
+        middle[first : first + self._y_dim] = forecast
+        low, high = self._intervals.bounds(middle)[known.index(coverage)]
+        return low[first : first + self._y_dim], high[first : first + self._y_dim]
+
+    def save(self) -> dict[str, np.ndarray]:
+        return self._intervals.save()
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        self._intervals.restore(saved)

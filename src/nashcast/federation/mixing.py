@@ -1,0 +1,22 @@
+"""How a federation's mixture weights are found: as the paper does, or by a rule that remembers more than one step."""
+
+from __future__ import annotations
+
+from nashcast.errors import InvalidInput
+from nashcast.maths.aggregation import RULES, aggregation_rule
+from nashcast.maths.expert_rule import AggregationRule
+
+PAPER = "paper"
+
+
+def mixing_rule(name: str, agents: int, y_dim: int, ridge: float, budget: float) -> AggregationRule | None:
+    """None for the paper's own: Algorithm 1 computes it from the last step, and compiled replay knows it."""
+    if name not in RULES:
+        raise InvalidInput("mixing", repr(name), f"Pass one of {', '.join(RULES)}.")
+    if name == PAPER:
+        return None
+    if name == "windowed":
+        return aggregation_rule(name, agents, y_dim, budget=budget)
+    if budget != 1.0:
+        raise InvalidInput("budget", f"{budget:g} with mixing={name!r}", "Pass 1: the weights of that rule sum to 1.")
+    return aggregation_rule(name, agents, y_dim, **({"ridge": ridge} if name == "ridge" else {}))

@@ -1,0 +1,99 @@
+"""`nashcast evaluate`: rows, tables, record and report, and what it says to bad input."""
+
+import json
+
+import pytest
+
+from nashcast.cli.main import main
+from nashcast.experiments.evaluation.method import Method
+from nashcast.experiments.evaluation.rows import KEYS
+from nashcast.records import study as records
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.csv"
+    rows = [f"{(7 * t * t) % 11},{(t * t) % 13 + 0.1 * t}" for t in range(160)]
+    path.write_text("load,price\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_rows_as_json(capsys, tmp_path, mine):
+    words = ["evaluate", "--stream", str(mine), "--methods", "baselines", "--seeds", "1", "--jobs", "1", "--no-report"]
+    assert main([*words, "--output", str(tmp_path / "out"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["stream"] for row in found["rows"]} == {"mine"}
+    assert all(tuple(row) == KEYS for row in found["rows"])
+    by_name = {row["method"]: row for row in found["rows"]}
+    assert len(by_name) == 11
+    assert by_name["persistence"]["skill"] == 0.0
+    assert by_name["federation"]["dm_p"] is None
+    for row in by_name.values():
+        assert row["mse"] > 0
+        assert row["us_per_step"] > 0
+        assert 0.7 < row["coverage90"] <= 1.0
+    total = found["summary"]["mse_after_warmup"]
+    assert total["streams"] == 1
+    assert total["worst_ratio_to_persistence"] == pytest.approx(
+        by_name["federation"]["mse_after_warmup"] / by_name["persistence"]["mse_after_warmup"]
+    )
+
+
+def test_tables_record_and_report(capsys, tmp_path, mine):
+    words = ["evaluate", "--stream", str(mine), "--target", "load", "--lags", "2", "--methods", "Holt trend"]
+    assert main([*words, "--seeds", "3-4", "--jobs", "1", "--output", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    for text in ("Holt trend", "best peer", "Intervals round the federation's forecasts", "first or within 1 %"):
+        assert text in shown
+    study = records.read(tmp_path / "out")
+    assert (
+        study.command == f"nashcast evaluate --stream {mine} --target load --lags 2 --methods 'Holt trend' --seeds 3,4"
+    )
+    assert list(study.seeds) == [3, 4]
+    assert "Holt trend" in (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "figures" / "running-error.png").stat().st_size > 10_000
+
+
+def test_what_is_not_installed_is_said_and_not_dropped(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(Method, "installed", property(lambda self: not self.package))
+    words = ["evaluate", "--stream", "periodic", "--methods", "river,reservoirpy", "--seeds", "1", "--jobs", "1"]
+    assert main([*words, "--no-report", "--output", str(tmp_path / "out"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    absent = {row["method"]: row for row in rows if row["mse"] is None}
+    assert "river SNARIMAX" in absent
+    assert absent["reservoirpy NVAR >> RLS"]["why"] == "needs reservoirpy: pip install 'nashcast[peers]'"
+    assert main([*words, "--no-report", "--output", str(tmp_path / "out")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Not run, on any stream: river ARFRegressor (needs river: pip install 'nashcast[peers]')." in shown
+
+
+def test_streams_whose_data_are_not_here_are_said(capsys, tmp_path):
+    words = ["evaluate", "--stream", "ett", "--stream", "periodic", "--methods", "persistence", "--seeds", "1"]
+    assert main([*words, "--jobs", "1", "--no-report", "--output", str(tmp_path / "out"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["not_run"] == {"ett": "needs ETTh1.csv: nashcast data fetch ett"}
+    assert {row["stream"] for row in found["rows"]} == {"periodic"}
+    assert main(["evaluate", "--stream", "ett", "--output", str(tmp_path / "out")]) == 1
+    assert "nashcast data fetch ett" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--jobs", "0"], 2, "got '0'; pass a whole number from 1 on"),
+        (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
+        (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
+        (["--methods", ","], 2, "got ','; pass names"),
+        (["--stream", "perodic"], 1, "stream: got 'perodic'. Did you mean 'periodic'?"),
+        (["--stream", "nowhere.csv"], 1, "--target: got none for nowhere.csv."),
+        (["--stream", "periodic", "--methods", "rives"], 1, "--methods: got 'rives'. Did you mean 'river'?"),
+    ],
+)
+def test_misuse_and_failure(capsys, tmp_path, arguments, code, words):
+    if code == 2:
+        with pytest.raises(SystemExit) as stopped:
+            main(["evaluate", *arguments])
+        assert stopped.value.code == 2
+    else:
+        assert main(["evaluate", *arguments, "--output", str(tmp_path)]) == 1
+    assert words in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""The intervals' definition as a plain loop over lists: everything anew from the whole past at each step."""
+
+from math import exp, inf, log
+
+HALF_LIVES, GAINS = (4.0, 16.0, 64.0, 256.0, inf), (0.05, 0.3, 1.0)
+
+
+def quantile(values, miss):
+    values = sorted(values)
+    n = len(values)
+    place = (1 - miss) * (n + 1) - 1
+    if place >= n - 1:
+        return values[-1] * (1 / ((n + 1) * miss)) ** 0.3
+    if place <= 0:
+        return values[0] * max(0.0, place + 1)
+    i = int(place)
+    return values[i] + (place - i) * (values[i + 1] - values[i])
+
+
+def scale(sizes, half_life):
+    weights = [0.5 ** ((len(sizes) - 1 - s) / half_life) for s in range(len(sizes))]
+    return sum(w * a for w, a in zip(weights, sizes, strict=True)) / sum(weights)
+
+
+def plain_widths(residuals, coverages, memory, prior):
+    """Half-widths (steps, coverages), coverages ascending."""
+    sizes = [abs(r) for r in residuals]
+    scores = {h: list(prior) for h in HALF_LIVES}
+    debts = [0.0] * len(coverages)
+    past = [[] for _ in coverages]  # the candidates of every step
+    widths = []
+    for t, a in enumerate(sizes):
+        row = []
+        for c, coverage in enumerate(coverages):
+            if t == 0:
+                row.append(inf)
+                continue
+            alpha, candidates = 1 - coverage, []
+            for h in HALF_LIVES:
+                for gain in GAINS:
+                    logit = log(alpha / (1 - alpha)) + gain * debts[c] + (debts[c] / (3 if debts[c] > 0 else 6)) ** 3
+                    q = scale(sizes[:t], h) * quantile(scores[h][-memory:], 1 / (1 + exp(-logit)))
+                    candidates.append(min(q, max(sizes[:t]) * (1.2 + 10 / t)))
+            size = sum(0.99 ** (t - 1 - s) * sizes[s] for s in range(1, t))
+            losses = [0.0] * len(candidates)
+            for s, earlier in enumerate(past[c], start=1):
+                for k, q in enumerate(earlier):
+                    over = sizes[s] - q
+                    losses[k] += 0.99 ** (t - 1 - s) * (over * coverage if over > 0 else -over * alpha)
+            best = min(losses)
+            weights = [exp(-5 * (loss - best) / (size * alpha)) if size > 0 else 1.0 for loss in losses]
+            mean = sum(w * q for w, q in zip(weights, candidates, strict=True)) / sum(weights)
+            row.append(max([mean, *row]))
+            past[c].append(candidates)
+        for c, coverage in enumerate(coverages):
+            if t > 0 and (a > 0 or row[c] > 0):
+                debts[c] += (1 - coverage) - (a > row[c])
+        if t > 0:
+            for h in HALF_LIVES:
+                scores[h].append(a / scale(sizes[:t], h))
+        widths.append(row)
+    return widths
