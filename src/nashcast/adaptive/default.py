@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nashcast.adaptive.federation import AdaptiveFederation
 from nashcast.agents.protocol import Participant
 from nashcast.federation.columns import Target
+from nashcast.intervals.intervals import COVERAGES
 
 
 def default_federation(
@@ -19,6 +20,8 @@ def default_federation(
     start: Target | None = None,
     seed: int = 0,
     history: int = 1000,
+    coverages: Sequence[float] = COVERAGES,
+    agent_intervals: bool = False,
 ) -> AdaptiveFederation:
     """A federation with nothing to tune: seven kinds of agents in dozens of variants, mixed online.
 
@@ -28,6 +31,7 @@ def default_federation(
     season: its length in steps, if it is known; else it is looked for.
     start: the target before the first forecast, if there is one; else the first label is taken as it.
     seed: of the random features and the echo state.   history: how many past steps `history` keeps.
+    coverages: of the intervals it can be asked for; agent_intervals: whether each agent has its own too.
 
     >>> import nashcast
     >>> federation = nashcast.default_federation(0)
@@ -38,5 +42,6 @@ def default_federation(
     1.0
     """
     return AdaptiveFederation(
-        x_dim, y_dim, agents=agents, game=game, season=season, start=start, seed=seed, history=history
-    )
+        x_dim, y_dim, agents=agents, game=game, season=season, start=start, seed=seed, history=history,
+        coverages=coverages, agent_intervals=agent_intervals,
+    )  # fmt: skip

@@ -24,15 +24,17 @@ from nashcast.adaptive.plan import AGENTS, LONGEST_SEASON, make_plan, variant_na
 from nashcast.adaptive.step import forecast_step, learn_step
 from nashcast.agents.protocol import Answer, Participant
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.columns import Columns, Input, Target
+from nashcast.federation.bounds import Bounded, Bounds
+from nashcast.federation.columns import Input, Target
 from nashcast.federation.federation import Record, Replay, distinct
 from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.intervals.intervals import COVERAGES
 from nashcast.maths import check
 
 _BY_ROW = ("targets", "inputs", "taught")
 
 
-class AdaptiveFederation(Columns):
+class AdaptiveFederation(Bounded):
     """What `nashcast.default_federation` makes; see there."""
 
     def __init__(
@@ -46,6 +48,8 @@ class AdaptiveFederation(Columns):
         start: Target | None = None,
         seed: int = 0,
         history: int = 1000,
+        coverages: Sequence[float] = COVERAGES,
+        agent_intervals: bool = False,
     ):
         super().__init__(check.whole("x_dim", x_dim, least=0), y_dim)
         self._outside = list(agents)
@@ -59,12 +63,16 @@ class AdaptiveFederation(Columns):
             raise InvalidInput("season", f"{season}", f"Pass at most {LONGEST_SEASON} steps, or None to look for it.")
         self._game, self._seed = bool(game), seed
         self._plan = make_plan(x_dim, y_dim, len(self._outside), self._game, length, seed)
+        self._agent_intervals = bool(agent_intervals)
+        own = len(AGENTS) + len(self._outside) if agent_intervals else 0
+        self._bounds = Bounds(coverages, self._y_dim, own) if len(coverages) else None
         self._start = None if start is None else self._target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(self._outside))]
         self._names = list(AGENTS)
         self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
         self._memory: Memory | None = None
         self._pending: bytes | None = None
+        self._unscored: tuple[np.ndarray, np.ndarray | None, set[int]] | None = None  # the last step, if it had no label
         self._absent: dict[int, str] = {}
         self._answers = np.zeros((len(self._outside), y_dim))
         self._here = np.zeros(len(self._outside), dtype=bool)
@@ -94,6 +102,11 @@ class AdaptiveFederation(Columns):
             self._reasons[self._names[len(AGENTS) + i]] = reason
         for agent in self._outside:
             agent.learn(target)
+        own = self._own_forecasts(memory) if self._agent_intervals else None
+        said = (memory.forecast.copy(), own, {len(AGENTS) + i for i in self._absent})
+        if target is not None and self._bounds is not None:
+            self._bounds.learn(*said, target)
+        self._unscored = said if target is None else None
         weights = self._of_agents(memory.weights)
         self.history.append(Record(int(memory.counts[STEP]), memory.forecast.copy(), weights, target))
         learn_step(self._plan, memory, memory.forecast if target is None else target, target is not None)
@@ -110,6 +123,9 @@ class AdaptiveFederation(Columns):
         if check.whole("step", step, least=0) >= now:
             raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {now}.")
         ago = now - step
+        if ago == 1 and self._unscored is not None and self._bounds is not None:
+            self._bounds.learn(*self._unscored, target)
+            self._unscored = None
         self._pending = None
         self._counts["late labels"] += 1
         for agent in self._outside:
@@ -161,8 +177,14 @@ class AdaptiveFederation(Columns):
         """The same, variant by variant."""
         if self._memory is None or self.step == 0:
             return {}
-        names = variant_names(self._game) + self._names[len(AGENTS) :]
-        return dict(zip(names, map(float, self._memory.last_weights.mean(axis=0)), strict=True))
+        return dict(zip(self._variants(), map(float, self._memory.last_weights.mean(axis=0)), strict=True))
+
+    @property
+    def variant_forecasts(self) -> dict[str, np.ndarray]:
+        """What each variant says of the target that is not known yet, (y_dim,); empty before `predict_one`."""
+        if self._memory is None or self._pending is None:
+            return {}
+        return dict(zip(self._variants(), self._memory.forecasts.T.copy(), strict=True))
 
     @property
     def season(self) -> int | None:
@@ -193,6 +215,8 @@ class AdaptiveFederation(Columns):
         arrays = {name: a[:rows] if name in _BY_ROW else a for name, a in memory._asdict().items()}
         for i, agent in enumerate(self._outside):
             arrays |= {f"agent.{i}.{name}": value for name, value in agent.save().items()}
+        if self._bounds is not None:
+            arrays |= {f"intervals.{name}": value for name, value in self._bounds.save().items()}
         write_arrays(path, arrays, self._fingerprint())
 
     def load(self, path: str | Path) -> None:
@@ -217,6 +241,20 @@ class AdaptiveFederation(Columns):
         for i, agent in enumerate(self._outside):
             prefix = f"agent.{i}."
             agent.restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+        saved = {name.removeprefix("intervals."): a for name, a in arrays.items() if name.startswith("intervals.")}
+        if self._bounds is not None and saved:  # one that was saved without intervals begins with them
+            self._bounds.restore(saved)
+
+    def _variants(self) -> list[str]:
+        return variant_names(self._game) + self._names[len(AGENTS) :]
+
+    def _named(self) -> list[str]:
+        return self._names
+
+    def _open(self) -> tuple[np.ndarray, np.ndarray] | None:
+        if self._pending is None or self._memory is None:
+            return None
+        return self._memory.forecast, self._own_forecasts(self._memory)
 
     def _fingerprint(self) -> dict:
         return {

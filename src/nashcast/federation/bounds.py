@@ -6,7 +6,8 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from nashcast.errors import InvalidInput
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.columns import Columns
 from nashcast.intervals import Intervals
 
 
@@ -46,3 +47,32 @@ class Bounds:
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
         self._intervals.restore(saved)
+
+
+class Bounded(Columns):
+    """A federation with intervals: `_bounds`, or None without, and `_named` and `_open` for what they are round."""
+
+    _bounds: Bounds | None
+
+    def _named(self) -> list[str]:
+        """The agents, in the order of their forecasts."""
+        raise NotImplementedError
+
+    def _open(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The forecast whose target is not known yet, and the agents' own (agents, y_dim); None if there is none."""
+        raise NotImplementedError
+
+    def interval(self, coverage: float = 0.9, agent: str | None = None) -> tuple:
+        """Low and high round the forecast whose target is not known yet: the federation's, or a named agent's."""
+        if self._bounds is None:
+            raise NashcastError("this federation was made without intervals: pass coverages=(0.8, 0.9, 0.95).")
+        now = self._open()
+        if now is None:
+            raise NashcastError("there is no forecast to put an interval round: call predict_one(x) first.")
+        names, place = self._named(), None
+        if agent is not None:
+            if agent not in names:
+                raise InvalidInput("agent", repr(agent), f"Pass one of {', '.join(names)}.")
+            place = names.index(agent)
+        low, high = self._bounds.around(coverage, now[0] if place is None else now[1][place], place)
+        return self._shown(low), self._shown(high)

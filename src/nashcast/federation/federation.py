@@ -22,8 +22,8 @@ from nashcast.federation.algorithm import (
     first_state,
     game_due,
 )
-from nashcast.federation.bounds import Bounds
-from nashcast.federation.columns import Columns, Input, Target
+from nashcast.federation.bounds import Bounded, Bounds
+from nashcast.federation.columns import Input, Target
 from nashcast.federation.mixing import PAPER, mixing_rule
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
@@ -56,7 +56,7 @@ class Replay(NamedTuple):
     mse: float  # mean over steps and targets
 
 
-class Federation(Columns):
+class Federation(Bounded):
     r"""Agents that forecast one stream together.
 
     agents: at least one.   game: when to play, or None for greedy agents only.
@@ -178,21 +178,6 @@ class Federation(Columns):
         self._pending = None
         self._counts["late labels"] += 1
         return ago <= max(lookback, 1)
-
-    def interval(self, coverage: float = 0.9, agent: str | None = None) -> tuple:
-        """Low and high round the forecast whose target is not known yet: the federation's, or a named agent's."""
-        if self._bounds is None:
-            raise NashcastError("this federation was made without intervals: pass coverages=(0.8, 0.9, 0.95).")
-        if self._pending is None:
-            raise NashcastError("there is no forecast to put an interval round: call predict_one(x) first.")
-        step, place = self._pending[1], None
-        if agent is not None:
-            if agent not in self.agents:
-                raise InvalidInput("agent", repr(agent), f"Pass one of {', '.join(self.agents)}.")
-            place = self.agents.index(agent)
-        middle = step.forecast if place is None else step.forecasts[place]
-        low, high = self._bounds.around(coverage, middle, place)
-        return self._shown(low), self._shown(high)
 
     def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
         """Forecast every target from its input, learning as it goes. `engines.replay` is faster, from the start only.
@@ -322,6 +307,12 @@ class Federation(Columns):
         game = self._settings.game
         lets_out = [] if game is None else [hello.lets_out(NEEDED[game.placement]) for hello in self._hellos]
         return frozenset(i for i, plays in enumerate(lets_out) if plays)
+
+    def _named(self) -> list[str]:
+        return self.agents
+
+    def _open(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self._pending is None else (self._pending[1].forecast, self._pending[1].forecasts)
 
     def _begun(self) -> ServerState:
         if self._state is None:

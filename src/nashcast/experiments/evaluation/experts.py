@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nashcast.experiments.evaluation import ours
-from nashcast.experiments.evaluation.method import Method, Online, Problem, one
+from nashcast.experiments.evaluation.method import Method, Problem, one
 from nashcast.maths.aggregation import aggregation_rule
 
 # River's rule takes the error in its own units, so what is a fast rate depends on the stream.
 RATES = (0.01, 1.0, 100.0, 10_000.0)
 
 
-class OverAgents:
-    """Each agent alone, and one set of weights over them for all targets."""
+Experts = Callable[[Problem, int], "Alone | Variants"]
 
-    def __init__(self, rule: str, problem: Problem, seed: int):
-        self._alone = [ours.alone(i, problem, seed) for i in range(len(ours.names(problem)))]
-        self._rule = aggregation_rule(rule, len(self._alone), problem.y_dim)
+
+class Alone:
+    """Six agents, each by itself."""
+
+    def __init__(self, problem: Problem, seed: int):
+        self._agents = [ours.alone(i, problem, seed) for i in range(len(ours.names(problem)))]
+        self.count = len(self._agents)
+
+    def said(self, x: np.ndarray) -> np.ndarray:
+        """(experts, y_dim). Asking again is cheap: a federation keeps its forecast until it learns."""
+        return np.array([np.atleast_1d(agent.predict_one(x)) for agent in self._agents])
+
+    def learn(self, x: np.ndarray, y: np.ndarray) -> None:
+        for agent in self._agents:
+            agent.learn_one(x, y)
+
+
+class Variants:
+    """All that the default federation mixes; how it does is not used."""
+
+    def __init__(self, problem: Problem, seed: int):
+        self._federation = ours.federation(problem, seed)
+        self.count = len(self.said(np.zeros(problem.x_dim)))
+
+    def said(self, x: np.ndarray) -> np.ndarray:
+        self._federation.predict_one(x)
+        return np.array(list(self._federation.variant_forecasts.values()))
+
+    def learn(self, x: np.ndarray, y: np.ndarray) -> None:
+        self._federation.learn_one(x, y)
+
+
+class Weighed:
+    """Experts, and one set of weights over them for all targets."""
+
+    def __init__(self, rule: str, experts: Experts, problem: Problem, seed: int):
+        self._experts = experts(problem, seed)
+        self._rule = aggregation_rule(rule, self._experts.count, problem.y_dim)
 
     def predict_one(self, x: np.ndarray) -> np.ndarray:
-        said = self._said(x)
+        said = self._experts.said(x)
         return self._rule.weights(None, said) @ said
 
     def learn_one(self, x: np.ndarray, y: np.ndarray) -> None:
-        self._rule.learn(self._said(x), y)
-        for agent in self._alone:
-            agent.learn_one(x, y)
-
-    def _said(self, x: np.ndarray) -> np.ndarray:
-        return _said(self._alone, x)
-
-
-def _said(alone: Sequence[Online], x: np.ndarray) -> np.ndarray:
-    """(agents, y_dim). Asking again is cheap: a federation keeps its forecast until it learns."""
-    return np.array([np.atleast_1d(agent.predict_one(x)) for agent in alone])
+        self._rule.learn(self._experts.said(x), y)
+        self._experts.learn(x, y)
 
 
 class RiversAverage:
-    """River's EWARegressor over what each agent alone says; for several targets, one for each."""
+    """River's EWARegressor over what each expert says; for several targets, one for each."""
 
-    def __init__(self, rate: float, problem: Problem, seed: int):
+    def __init__(self, rate: float, experts: Experts, problem: Problem, seed: int):
         from river import base, ensemble
 
         class Says(base.Regressor):
@@ -59,8 +84,8 @@ class RiversAverage:
             def learn_one(self, x, y):
                 pass
 
-        self._alone = [ours.alone(i, problem, seed) for i in range(len(ours.names(problem)))]
-        names = [str(i) for i in range(len(self._alone))]
+        self._experts = experts(problem, seed)
+        names = [str(i) for i in range(self._experts.count)]
         self._averages: list[Any] = [
             ensemble.EWARegressor([Says(name) for name in names], learning_rate=rate) for _ in range(problem.y_dim)
         ]
@@ -74,17 +99,20 @@ class RiversAverage:
     def learn_one(self, x: np.ndarray, y: np.ndarray) -> None:
         for average, said, target in zip(self._averages, self._said(x), y, strict=True):
             average.learn_one(said, float(target))
-        for agent in self._alone:
-            agent.learn_one(x, y)
+        self._experts.learn(x, y)
 
     def _said(self, x: np.ndarray) -> list[dict[str, float]]:
-        return [{str(i): float(value) for i, value in enumerate(column)} for column in _said(self._alone, x).T]
+        return [{str(i): float(value) for i, value in enumerate(column)} for column in self._experts.said(x).T]
 
 
 def methods() -> list[Method]:
-    found = [
-        Method(f"{label} over the agents", "experts", one(partial(OverAgents, rule)), random=True)
-        for label, rule in (("BOA", "boa"), ("ML-Poly", "ml-poly"))
-    ]
-    rates = {f"rate {rate:g}": partial(RiversAverage, rate) for rate in RATES}
-    return [*found, Method("river EWARegressor over the agents", "experts", rates, random=True, package="river")]
+    panels: dict[str, Experts] = {"six agents": Alone, "the federation's variants": Variants}
+    found = []
+    for over, experts in panels.items():
+        for label, rule in (("BOA", "boa"), ("ML-Poly", "ml-poly")):
+            found.append(
+                Method(f"{label} over {over}", "experts", one(partial(Weighed, rule, experts)), random=True)
+            )
+        rates = {f"rate {rate:g}": partial(RiversAverage, rate, experts) for rate in RATES}
+        found.append(Method(f"river EWARegressor over {over}", "experts", rates, random=True, package="river"))
+    return found

@@ -5,24 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from nashcast.adaptive import AdaptiveFederation, default_federation
 from nashcast.agents import Agent
 from nashcast.encoders import EchoState, Linear, Persistence, QuadraticLags, RandomFeatures, Seasonal
-from nashcast.experiments.evaluation.method import Method, Online, Problem, one
+from nashcast.experiments.evaluation.method import Maker, Method, Problem, one
 from nashcast.federation import Federation, Game
 from nashcast.maths.aggregation import RULES
 
-FEDERATION = "federation"
+FEDERATION, WITHOUT_GAME = "federation", "federation without its game"
 # Beyond this many inputs their products are too many for one agent.
 MOST_FOR_PRODUCTS = 6
 
 
-def federation(problem: Problem, seed: int) -> Online:
+def federation(problem: Problem, seed: int, game: bool = True) -> AdaptiveFederation:
     """The default federation: what all tables call "federation"."""
-    return _federation(problem, seed, mixing="ml-poly")
+    return default_federation(problem.x_dim, problem.y_dim, game=game, start=problem.start, seed=seed)
 
 
 def agents(problem: Problem, seed: int) -> list[Agent]:
-    """A handful of diverse agents, the same for every stream."""
+    """Six diverse agents with fixed settings, the same for every stream."""
     few = problem.x_dim <= MOST_FOR_PRODUCTS
     products = QuadraticLags(lags=2 if problem.x_dim <= 2 else 1) if few else Linear(lags=2)
     memory: dict[str, Any] = {"ridge": 0.1, "forgetting": 0.99}
@@ -54,13 +55,15 @@ def _federation(problem: Problem, seed: int, **settings) -> Federation:
 
 
 def methods() -> list[Method]:
-    """The federation, then what it is without its parts."""
-    variants = {
-        "no game": partial(_federation, anchored=False),
-        "anchored, no game": _federation,
-        "paper's game": partial(_federation, game=Game(lookback=3, every=1)),
+    """The federation, itself without the game, and federations of six agents as the paper and the literature have them."""
+    variants: dict[str, Maker] = {
+        WITHOUT_GAME: partial(federation, game=False),
+        "six agents, no game": partial(_federation, anchored=False),
+        "six agents, anchored": _federation,
+        "six agents, paper's game": partial(_federation, game=Game(lookback=3, every=1)),
+        "six agents, prior-centred game": partial(_federation, game=Game(lookback=1, memory=True, ridge=0.1)),
     }
-    variants |= {f"mixing: {name}": partial(_federation, mixing=name) for name in RULES if name != "paper"}
+    variants |= {f"six agents, {name} weights": partial(_federation, mixing=name) for name in RULES if name != "paper"}
     return [
         Method(FEDERATION, "ours", one(federation), random=True),
         *(Method(name, "ours", one(maker), random=True) for name, maker in variants.items()),
