@@ -13,8 +13,8 @@ def series(name):
     if name == "logistic":
         stream = streams.logistic_map(400)
         return stream.inputs, stream.targets, stream.start
-    t = np.arange(1001)
-    y = np.cumsum(0.3 * rng.standard_normal(1001)) + 2.0 * np.sin(2 * np.pi * t / 24)
+    t = np.arange(2001)
+    y = np.cumsum(0.3 * rng.standard_normal(2001)) + 2.0 * np.sin(2 * np.pi * t / 24)
     return y[:-1, None], y[1:, None], y[:1]
 
 

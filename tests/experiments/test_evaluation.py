@@ -74,9 +74,11 @@ def test_the_seed_matters_only_where_it_is_said_to(name):
 def test_the_names_and_families():
     names = all_methods(ONE)
     assert {method.family for method in names.values()} == set(FAMILIES)
-    wanted = {"federation", "no game", "anchored, no game", "paper's game", "agent: echo state", *BASELINES}
-    wanted |= {f"mixing: {rule}" for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge")}
-    wanted |= {"BOA over the agents", "ML-Poly over the agents", "river EWARegressor over the agents"}
+    wanted = {"federation", "federation without its game", "six agents, no game", "six agents, anchored"}
+    wanted |= {"six agents, paper's game", "six agents, prior-centred game", "agent: echo state", *BASELINES}
+    wanted |= {f"six agents, {rule} weights" for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge")}
+    for over in ("six agents", "the federation's variants"):
+        wanted |= {f"{rule} over {over}" for rule in ("BOA", "ML-Poly", "river EWARegressor")}
     wanted |= {"river SNARIMAX", "river HoltWinters", "river BayesianLinearRegression", "river KNNRegressor"}
     wanted |= {"river ARFRegressor", "reservoirpy Reservoir >> RLS", "reservoirpy NVAR >> RLS"}
     assert wanted <= set(names)
