@@ -39,9 +39,11 @@ def test_each_agent_has_its_own_if_wished():
     make = lambda **own: nc.default_federation(1, start=start, agents=[Outsider(said, "mine")], **own)  # noqa: E731
     federation = make(agent_intervals=True, coverages=(0.5,))
     for agent in ("mine", "echo state"):
-        assert inside(make(agent_intervals=True, coverages=(0.5,)), X, Y, (0.5,), agent) == pytest.approx([0.5], abs=0.03)
+        assert inside(make(agent_intervals=True, coverages=(0.5,)), X, Y, (0.5,), agent) == pytest.approx(
+            [0.5], abs=0.03
+        )
     federation.predict_one(X[0])
-    with pytest.raises(nc.InvalidInput, match="agent: got 'yours'. Pass one of persistence, trend"):
+    with pytest.raises(nc.InvalidInput, match=r"agent: got 'yours'. Pass one of persistence, trend"):
         federation.interval(0.5, "yours")
     with pytest.raises(nc.InvalidInput, match=r"coverage: got 0.9. Pass one of 0.5, or make the federation with"):
         federation.interval(0.9)

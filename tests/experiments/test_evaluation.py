@@ -25,7 +25,7 @@ from nashcast.experiments.evaluation.methods import all_methods, chosen_methods
 from nashcast.experiments.evaluation.past import Past
 from nashcast.experiments.evaluation.prequential import forecast_all, run
 from nashcast.experiments.evaluation.rows import KEYS, overview, rows_of, summary
-from nashcast.experiments.evaluation.scoring import packed, score, unpacked
+from nashcast.experiments.evaluation.scoring import combined, packed, score, unpacked
 from nashcast.experiments.evaluation.significance import diebold_mariano
 from nashcast.experiments.evaluation.study import study_of
 from nashcast.records import study as records
@@ -76,7 +76,9 @@ def test_the_names_and_families():
     assert {method.family for method in names.values()} == set(FAMILIES)
     wanted = {"federation", "federation without its game", "six agents, no game", "six agents, anchored"}
     wanted |= {"six agents, paper's game", "six agents, prior-centred game", "agent: echo state", *BASELINES}
-    wanted |= {f"six agents, {rule} weights" for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge")}
+    wanted |= {
+        f"six agents, {rule} weights" for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge")
+    }
     for over in ("six agents", "the federation's variants"):
         wanted |= {f"{rule} over {over}" for rule in ("BOA", "ML-Poly", "river EWARegressor")}
     wanted |= {"river SNARIMAX", "river HoltWinters", "river BayesianLinearRegression", "river KNNRegressor"}
@@ -135,12 +137,11 @@ def test_scores_against_a_plain_computation(monkeypatch):
     declared = Declared("logistic")
     stream = declared.open()
     method = all_methods(problem_of(stream))["RLS quadratic"]
-    found = score(method, declared, (1, 2), rivals=True)
+    found = score(method, declared, 1, rivals=True)
     forecasts = BASELINES["RLS quadratic"](stream)
     errors = (forecasts - stream.targets)[:, 0] ** 2
     assert found["mse"] == pytest.approx(errors.mean())
     assert found["mse_after_warmup"] == pytest.approx(errors[40:].mean())
-    assert found["mse_by_seed"] == [found["mse"]]  # nothing random: one run
     np.testing.assert_allclose(unpacked(found["losses"]), errors, rtol=1e-6)
     bounds = nc.Intervals(1).replay(forecasts, stream.targets)[..., 0]
     inside = (bounds[:, :, 0] <= stream.targets) & (stream.targets <= bounds[:, :, 1])
@@ -153,8 +154,8 @@ def test_scores_against_a_plain_computation(monkeypatch):
 def test_random_methods_are_the_mean_over_their_seeds():
     declared = Declared("logistic", options=(("steps", 50),))
     method = all_methods(ONE)["agent: random features"]
-    both = score(method, declared, (1, 2), rivals=False)
-    alone = [score(method, declared, (seed,), rivals=False) for seed in (1, 2)]
+    alone = [score(method, declared, seed, rivals=False) for seed in (1, 2)]
+    both = combined(alone)
     assert both["mse_by_seed"] == [each["mse"] for each in alone]
     assert both["mse"] == pytest.approx(np.mean([each["mse"] for each in alone]))
     np.testing.assert_allclose(
@@ -239,13 +240,25 @@ def test_results_are_kept_and_taken_up_again(tmp_path, monkeypatch):
     assert [each.method.name for each in first[:3]] == ["federation", "persistence", "linear extrapolation"]
 
 
+def test_more_seeds_run_only_what_is_new(tmp_path, monkeypatch):
+    stream = Declared("logistic", options=(("steps", 40),))
+    first = evaluate([stream], ["BOA over six agents"], (1,), tmp_path, jobs=1)
+    ran, carry_out = [], evaluation.carry_out
+    monkeypatch.setattr(evaluation, "carry_out", lambda task: ran.append(task) or carry_out(task))
+    second = evaluate([stream], ["BOA over six agents"], (1, 2), tmp_path, jobs=1)
+    assert {(task.method, task.seed) for task in ran} == {("federation", 2), ("BOA over six agents", 2)}
+    for one_seed, two_seeds in zip(first, second, strict=True):
+        assert two_seeds.result["mse_by_seed"][0] == one_seed.result["mse"]
+        assert len(two_seeds.result["mse_by_seed"]) == (2 if two_seeds.method.random else 1)
+
+
 def test_other_code_or_other_seeds_are_not_taken_for_these(tmp_path, monkeypatch):
     stream = Declared("logistic", options=(("steps", 40),))
     method = all_methods(ONE)["federation"]
-    task = evaluation.Task(stream, "federation", (1,))
-    keys = {evaluation._key(task, method, "d"), evaluation._key(task._replace(seeds=(2,)), method, "d")}
+    task = evaluation.Task(stream, "federation", 1)
+    keys = {evaluation._key(task, method, "d"), evaluation._key(task._replace(seed=2), method, "d")}
     keys |= {evaluation._key(task, method, "e")}
-    monkeypatch.setattr(evaluation, "code_digest", lambda everything: "other")
+    monkeypatch.setattr(evaluation, "code_digest", lambda own: "other")
     keys |= {evaluation._key(task, method, "d")}
     assert len(keys) == 4
 
@@ -291,7 +304,8 @@ def test_the_declared_streams():
         assert each.paper or shape[0] >= 250
 
 
-def test_streams_by_name_and_by_file(tmp_path):
+def test_streams_by_name_and_by_file(tmp_path, monkeypatch):
+    monkeypatch.delenv("NASHCAST_DATA", raising=False)
     assert stream_named("concept").shift == 100
     assert stream_named("brownian") == Declared("brownian")
     path = tmp_path / "mine.csv"

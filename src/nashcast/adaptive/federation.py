@@ -72,7 +72,8 @@ class AdaptiveFederation(Bounded):
         self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
         self._memory: Memory | None = None
         self._pending: bytes | None = None
-        self._unscored: tuple[np.ndarray, np.ndarray | None, set[int]] | None = None  # the last step, if it had no label
+        # What was said at the last step, if it had no label.
+        self._unscored: tuple[np.ndarray, np.ndarray | None, set[int]] | None = None
         self._absent: dict[int, str] = {}
         self._answers = np.zeros((len(self._outside), y_dim))
         self._here = np.zeros(len(self._outside), dtype=bool)

@@ -19,28 +19,30 @@ from nashcast.experiments.evaluation.declared import Declared
 from nashcast.experiments.evaluation.method import Method, problem_of
 from nashcast.experiments.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
 from nashcast.experiments.evaluation.ours import FEDERATION
-from nashcast.experiments.evaluation.scoring import score
+from nashcast.experiments.evaluation.scoring import combined, score
 from nashcast.records.results import Results, settings_key
 
 SEEDS = (2024, 2025, 2026)
-# What a peer's numbers depend on; those of our own depend on everything but what only shows and stores them.
+# What a peer's numbers depend on, and what those of our own depend on besides.
 _PEERS_CODE = (
-    "experiments/evaluation",
-    "experiments/baselines.py",
-    "experiments/recursive_least_squares.py",
-    "intervals",
-)
-_ONLY_SHOWS = ("cli", "reports", "records", "remote", "web", "experiments/paper")
+    *(f"experiments/evaluation/{name}.py" for name in ("method", "past", "prequential", "scoring", "interval_rivals")),
+    *(f"experiments/evaluation/{name}_peers.py" for name in ("river", "reservoir")),
+    "experiments/baselines.py", "experiments/recursive_least_squares.py", "intervals/",
+)  # fmt: skip
+_OWN_CODE = (
+    *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
+    "adaptive/", "agents/", "encoders/", "federation/", "maths/", "seeds.py",
+)  # fmt: skip
 
 
 class Task(NamedTuple):
     stream: Declared
     method: str
-    seeds: tuple[int, ...]
+    seed: int
 
 
 class Outcome(NamedTuple):
-    """result: see `score`; None if the method was not run, and then why."""
+    """result: see `combined`; None if the method was not run, and then why."""
 
     stream: Declared
     method: Method
@@ -60,14 +62,13 @@ def evaluate(
     """names: of methods or families, None for all."""
     outcomes: list[Outcome] = []
     tasks: dict[Task, str] = {}
-    wanted: list[tuple[Declared, Method, Task | None]] = []
+    wanted: list[tuple[Declared, Method, list[Task]]] = []
     for stream in streams:
         problem, digest = problem_of(stream.open()), stream_digest(stream.open())
         for method in chosen_methods(problem, names).values():
-            task = Task(stream, method.name, tuple(seeds) if method.random else tuple(seeds[:1]))
-            wanted.append((stream, method, task if method.installed else None))
-            if method.installed:
-                tasks[task] = _key(task, method, digest)
+            used = list(seeds if method.random else seeds[:1]) if method.installed else []
+            wanted.append((stream, method, [Task(stream, method.name, seed) for seed in used]))
+            tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
     store = Results(folder / "results")
     done = store.done()
     todo = [task for task, key in tasks.items() if key not in done]
@@ -79,10 +80,10 @@ def evaluate(
             if progress is not None:
                 progress("runs", finished, len(tasks))
     known = store.done()
-    for stream, method, task in wanted:
-        result = None if task is None else known[tasks[task]]
-        why = method.missing if result is None else result.get("failed", "")
-        outcomes.append(Outcome(stream, method, None if why else result, why))
+    for stream, method, own in wanted:
+        parts = [known[tasks[task]] for task in own]
+        why = next((part["failed"] for part in parts if "failed" in part), "") if own else method.missing
+        outcomes.append(Outcome(stream, method, None if why else combined(parts), why))
     return outcomes
 
 
@@ -91,9 +92,10 @@ def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any
         for task in todo:
             yield task, carry_out(task)
         return
-    # Spawned: a forked process would share the threads of compiled code. Longest first, so that no long one is left.
+    # Spawned: a forked process would share the threads of compiled code. Seed by seed; of each the longest first, so
+    # that no long one is left at the end.
     with ProcessPoolExecutor(min(jobs, len(todo)), multiprocessing.get_context("spawn")) as pool:
-        order = sorted(todo, key=lambda task: -len(task.seeds) * len(task.stream.open().targets))
+        order = sorted(todo, key=lambda task: (task.seed, -len(task.stream.open().targets)))
         futures = {pool.submit(carry_out, task): task for task in order}
         try:
             for future in as_completed(futures):
@@ -108,7 +110,7 @@ def carry_out(task: Task) -> dict[str, Any]:
     method = all_methods(problem_of(task.stream.open()))[task.method]
     rivals = task.method in (FEDERATION, PERSISTENCE)
     try:
-        return score(method, task.stream, task.seeds, rivals)
+        return score(method, task.stream, task.seed, rivals)
     except Exception as error:
         if method.family == "ours":
             raise  # a fault of our own is not to be tabled
@@ -122,18 +124,16 @@ def _key(task: Task, method: Method, digest: str) -> str:
     if method.package:
         with suppress(PackageNotFoundError):
             installed = version(method.package)
-    what = {"stream": digest, "shift": task.stream.shift, "method": task.method, "seeds": list(task.seeds)}
+    what = {"stream": digest, "shift": task.stream.shift, "method": task.method, "seed": task.seed}
     return settings_key({**what, "package": installed, "code": code_digest(own)})
 
 
 @lru_cache(maxsize=2)
-def code_digest(everything: bool) -> str:
+def code_digest(own: bool) -> str:
     """Of the code a result depends on: a result of other code is not taken for one of this."""
     root, found = Path(nashcast.__file__).parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if everything and name.startswith(_ONLY_SHOWS):
-            continue
-        if everything or name.startswith(_PEERS_CODE):
+        if name.startswith(_PEERS_CODE + _OWN_CODE if own else _PEERS_CODE):
             found.update(name.encode() + path.read_bytes())
     return found.hexdigest()[:16]

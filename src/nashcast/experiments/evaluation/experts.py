@@ -110,9 +110,7 @@ def methods() -> list[Method]:
     found = []
     for over, experts in panels.items():
         for label, rule in (("BOA", "boa"), ("ML-Poly", "ml-poly")):
-            found.append(
-                Method(f"{label} over {over}", "experts", one(partial(Weighed, rule, experts)), random=True)
-            )
+            found.append(Method(f"{label} over {over}", "experts", one(partial(Weighed, rule, experts)), random=True))
         rates = {f"rate {rate:g}": partial(RiversAverage, rate, experts) for rate in RATES}
         found.append(Method(f"river EWARegressor over {over}", "experts", rates, random=True, package="river"))
     return found

@@ -55,7 +55,7 @@ def _federation(problem: Problem, seed: int, **settings) -> Federation:
 
 
 def methods() -> list[Method]:
-    """The federation, itself without the game, and federations of six agents as the paper and the literature have them."""
+    """The federation, itself without the game, and six agents as the paper and the literature federate them."""
     variants: dict[str, Maker] = {
         WITHOUT_GAME: partial(federation, game=False),
         "six agents, no game": partial(_federation, anchored=False),

@@ -1,4 +1,4 @@
-"""One method on one stream: run on every seed, and scored."""
+"""One method on one stream: a run for each seed, scored, and the runs put together."""
 
 from __future__ import annotations
 
@@ -22,22 +22,26 @@ from nashcast.streams import Stream
 AFTER = 100
 
 
-def score(method: Method, declared: Declared, seeds: Sequence[int], rivals: bool) -> dict[str, Any]:
-    """Everything the tables need, as JSON can say it. losses: of every step, mean over targets and seeds."""
+def score(method: Method, declared: Declared, seed: int, rivals: bool) -> dict[str, Any]:
+    """One run, and everything the tables need of it, as JSON can say it. losses: of every step, mean over targets."""
     stream = declared.open()
-    used = list(seeds) if method.random else list(seeds[:1])
-    parts, losses, choices = [], np.zeros(len(stream.targets)), []
-    for seed in used:
-        done = run(method, stream, seed, warmup_share())
-        parts.append(_part(done.forecasts, stream, declared.shift, rivals))
-        parts[-1]["us_per_step"] = 1e6 * done.seconds / len(stream.targets)
-        with np.errstate(all="ignore"):
-            losses += ((done.forecasts - stream.targets) ** 2).mean(axis=1) / len(used)
-        choices.append(done.choice)
-    found = {name: _mean([part[name] for part in parts]) for name in parts[0]}
+    done = run(method, stream, seed, warmup_share())
+    found = _part(done.forecasts, stream, declared.shift, rivals)
+    with np.errstate(all="ignore"):
+        losses = ((done.forecasts - stream.targets) ** 2).mean(axis=1)
+    found["us_per_step"] = 1e6 * done.seconds / len(stream.targets)
+    return found | {"choice": done.choice, "losses": packed(losses)}
+
+
+def combined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The runs of one method on one stream, one for each seed, as one result."""
+    apart = ("us_per_step", "choice", "losses")
+    found = {name: _mean([part[name] for part in parts]) for name in parts[0] if name not in apart}
     # Other things run on the machine beside it: the fastest run says most about the method.
     found["us_per_step"] = min(part["us_per_step"] for part in parts)
-    found |= {"mse_by_seed": [part["mse"] for part in parts], "choices": choices, "losses": packed(losses)}
+    found["mse_by_seed"] = [part["mse"] for part in parts]
+    found["choices"] = [part["choice"] for part in parts]
+    found["losses"] = packed(np.mean([unpacked(part["losses"]) for part in parts], axis=0))
     return found
 
 
@@ -74,8 +78,8 @@ def _finite_mean(widths: np.ndarray) -> list[float]:
 
 
 def _mean(values: list) -> Any:
-    mean = np.mean(np.array(values, dtype=np.float64), axis=0)
-    return mean.tolist()
+    """Over runs. What is infinite may have become None in a file: np.array makes that NaN, and no number is better."""
+    return np.mean(np.array(values, dtype=np.float64), axis=0).tolist()
 
 
 def packed(values: np.ndarray) -> str:
