@@ -53,6 +53,14 @@ def test_each_agent_has_its_own_if_wished():
         plain.interval(0.9, "mine")
 
 
+def test_they_are_infinite_before_the_stream_begins():
+    for federation in (nc.default_federation(1), nc.Federation([nc.Agent(nc.encoders.Linear())])):
+        federation.predict_one(0.5)
+        assert federation.interval(0.8) == (-np.inf, np.inf)
+    with pytest.raises(nc.InvalidInput, match=r"agent: got 'linear'. Ask when the first target is known"):
+        federation.interval(0.8, "linear")
+
+
 def test_there_is_none_without_a_forecast_or_without_coverages():
     X, Y, start = drifting(10)
     federation = nc.default_federation(1, start=start)

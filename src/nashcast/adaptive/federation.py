@@ -253,6 +253,8 @@ class AdaptiveFederation(Bounded):
         return self._names
 
     def _open(self) -> tuple[np.ndarray, np.ndarray] | None:
+        if self._memory is None and self._start is None:
+            return np.zeros(self._y_dim), np.zeros((len(self._names) + len(self._outside), self._y_dim))
         if self._pending is None or self._memory is None:
             return None
         return self._memory.forecast, self._own_forecasts(self._memory)

@@ -59,7 +59,10 @@ class Bounded(Columns):
         raise NotImplementedError
 
     def _open(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The forecast whose target is not known yet, and the agents' own (agents, y_dim); None if there is none."""
+        """The forecast whose target is not known yet, and the agents' own (agents, y_dim); None if there is none.
+
+        Before the stream begins that is 0, and the intervals are infinite.
+        """
         raise NotImplementedError
 
     def interval(self, coverage: float = 0.9, agent: str | None = None) -> tuple:
@@ -72,7 +75,8 @@ class Bounded(Columns):
         names, place = self._named(), None
         if agent is not None:
             if agent not in names:
-                raise InvalidInput("agent", repr(agent), f"Pass one of {', '.join(names)}.")
+                known = f"Pass one of {', '.join(names)}." if names else "Ask when the first target is known."
+                raise InvalidInput("agent", repr(agent), known)
             place = names.index(agent)
         low, high = self._bounds.around(coverage, now[0] if place is None else now[1][place], place)
         return self._shown(low), self._shown(high)

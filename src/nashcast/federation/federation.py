@@ -312,6 +312,8 @@ class Federation(Bounded):
         return self.agents
 
     def _open(self) -> tuple[np.ndarray, np.ndarray] | None:
+        if self._state is None and self._start is None:
+            return np.zeros(self._y_dim), np.zeros((len(self._agents), self._y_dim))
         return None if self._pending is None else (self._pending[1].forecast, self._pending[1].forecasts)
 
     def _begun(self) -> ServerState:
