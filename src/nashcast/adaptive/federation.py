@@ -68,7 +68,7 @@ class AdaptiveFederation(Bounded):
         self._bounds = Bounds(coverages, self._y_dim, own) if len(coverages) else None
         self._start = None if start is None else self._target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(self._outside))]
-        self._names = list(AGENTS)
+        self._names: list[str] = list(AGENTS)
         self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
         self._memory: Memory | None = None
         self._pending: bytes | None = None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nashcast.experiments.evaluation import ours
-from nashcast.experiments.evaluation.method import Method, Problem, one
+from nashcast.experiments.evaluation.method import Method, Online, Problem, one
 from nashcast.maths.aggregation import aggregation_rule
 
 # River's rule takes the error in its own units, so what is a fast rate depends on the stream.
@@ -23,7 +23,7 @@ class Alone:
     """Six agents, each by itself."""
 
     def __init__(self, problem: Problem, seed: int):
-        self._agents = [ours.alone(i, problem, seed) for i in range(len(ours.names(problem)))]
+        self._agents: list[Online] = [ours.alone(i, problem, seed) for i in range(len(ours.names(problem)))]
         self.count = len(self._agents)
 
     def said(self, x: np.ndarray) -> np.ndarray:
