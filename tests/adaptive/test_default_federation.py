@@ -231,6 +231,17 @@ def test_the_season_is_found_or_taken_as_given():
     assert nc.default_federation(0).season is None
 
 
+def test_a_long_season_is_not_taken_for_a_short_lag_at_which_changes_go_together_too():
+    t, noise = np.arange(900), 0.2 * np.random.default_rng(1).standard_normal(903)
+    level = 3.0 * np.sin(2 * np.pi * t / 52) + 0.03 * t + noise[:900] + 0.3 * noise[3:]
+    federation = nc.default_federation(0)
+    for y in level:
+        federation.learn_one(None, y)
+    change = np.diff(level)
+    assert np.corrcoef(change[3:], change[:-3])[0, 1] > np.corrcoef(change[52:], change[:-52])[0, 1] > 0.3
+    assert 46 <= federation.season <= 58
+
+
 def test_it_goes_on_beyond_the_rows_it_keeps(tmp_path):
     steps = CAPACITY + 60
     Y = np.sin(np.arange(steps) * 0.7)[:, None]

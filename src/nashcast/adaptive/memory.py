@@ -10,8 +10,10 @@ from nashcast.adaptive.plan import HIDDEN, KEPT, LEARNERS, LONGEST_SEASON, MOST_
 
 # Scores' and scales' memories of the rules that weigh experts by log score, from long to short.
 SPEEDS = ((1.0, 0.98), (0.99, 0.95), (0.95, 0.8), (0.8, 0.3))
-BERNSTEIN = len(SPEEDS)
-RULES = len(SPEEDS) + 1
+BERNSTEIN, POLYNOMIAL = len(SPEEDS), len(SPEEDS) + 1
+RULES = len(SPEEDS) + 2
+# What the last rule weighs: persistence, the rules, and all of these as polynomial weights mix them.
+TOP = RULES + 2
 
 # Places in `counts`.
 ROWS, OFFSET, STEP, SEASON, NEXT_REVISION, LEARNT = range(6)
@@ -50,9 +52,16 @@ class Memory(NamedTuple):
     gains: np.ndarray  # (p, K)
     gain_squares: np.ndarray
     gain_bound: np.ndarray  # (p,)
+    regrets: np.ndarray  # (p, K)
+    regret_squares: np.ndarray
+    regret_bound: np.ndarray  # (p,)
     rule_weights: np.ndarray  # (RULES, p, K)
-    rule_forecasts: np.ndarray  # (p, 1 + RULES): persistence first
-    top_score: np.ndarray  # (p, 1 + RULES)
+    rule_forecasts: np.ndarray  # (p, TOP)
+    top_regrets: np.ndarray  # (p, 1 + RULES)
+    top_regret_squares: np.ndarray
+    top_regret_bound: np.ndarray  # (p,)
+    polynomial_weights: np.ndarray  # (p, 1 + RULES)
+    top_score: np.ndarray  # (p, TOP)
     top_squares: np.ndarray
     top_count: np.ndarray
     top_weights: np.ndarray
@@ -95,12 +104,19 @@ def fresh_memory(plan: Plan, x_dim: int, y_dim: int, start: np.ndarray) -> Memor
         gains=np.zeros((p, K)),
         gain_squares=np.zeros((p, K)),
         gain_bound=np.zeros(p),
+        regrets=np.zeros((p, K)),
+        regret_squares=np.zeros((p, K)),
+        regret_bound=np.zeros(p),
         rule_weights=np.zeros((RULES, p, K)),
-        rule_forecasts=np.zeros((p, 1 + RULES)),
-        top_score=np.zeros((p, 1 + RULES)),
-        top_squares=np.zeros((p, 1 + RULES)),
+        rule_forecasts=np.zeros((p, TOP)),
+        top_regrets=np.zeros((p, 1 + RULES)),
+        top_regret_squares=np.zeros((p, 1 + RULES)),
+        top_regret_bound=np.zeros(p),
+        polynomial_weights=np.zeros((p, 1 + RULES)),
+        top_score=np.zeros((p, TOP)),
+        top_squares=np.zeros((p, TOP)),
         top_count=np.zeros(p),
-        top_weights=np.zeros((p, 1 + RULES)),
+        top_weights=np.zeros((p, TOP)),
         weights=np.repeat(np.exp(plan.log_prior)[None], p, axis=0),
         last_weights=np.repeat(np.exp(plan.log_prior)[None], p, axis=0),
         forecast=np.zeros(p),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from nashcast.adaptive.memory import ROWS, SEASON, STEP
@@ -9,8 +10,9 @@ from nashcast.adaptive.plan import LONGEST_SEASON
 
 FADING = 0.999
 LEAST_CORRELATION = 0.1
-# A season and its multiples repeat alike: the shortest peak that comes this close to the highest is taken.
-NEARLY = 0.75
+# A season and its multiples repeat alike: the shortest peak that comes this close to the best one is taken, in height
+# over 0 and over the valley before it. Short lags go together without being seasons, but have no valley before them.
+NEARLY, STEEP = 0.75, 0.6
 # How much better another season must repeat than the present one.
 BETTER, MUCH_BETTER = 0.9, 1.1
 # It is looked for at each of so many first steps, and then once in so many.
@@ -42,9 +44,16 @@ def _correlation(products, lag):
 
 
 @njit(cache=True)
-def _is_peak(products, lag, height):
-    below, above = _correlation(products, lag - 1), _correlation(products, lag + 1)
-    return height > below and height >= above
+def _fill_peaks(products, longest, peaks, heights):
+    """Of every lag that is a peak its correlation, and how far that is above the lowest at a shorter lag; else 0."""
+    lowest = before = _correlation(products, 1)
+    now = _correlation(products, 2)
+    for lag in range(2, longest + 1):
+        after = _correlation(products, lag + 1)
+        if now > before and now >= after and now > LEAST_CORRELATION + _ROUNDING:
+            peaks[lag], heights[lag] = now, now - lowest
+        lowest = min(lowest, now)
+        before, now = now, after
 
 
 @njit(cache=True)
@@ -56,21 +65,19 @@ def find_season(plan, memory):
     if memory.counts[STEP] > EVERY_STEP and memory.counts[STEP] % SELDOM > 0:
         return present
     longest = min(LONGEST_SEASON, (memory.counts[ROWS] - 1) // 2)
-    best, top = 0, LEAST_CORRELATION
-    for lag in range(2, longest + 1):
-        height = _correlation(products, lag)
-        if height > top + _ROUNDING and _is_peak(products, lag, height):
-            best, top = lag, height
+    peaks, heights = np.zeros(LONGEST_SEASON + 1), np.zeros(LONGEST_SEASON + 1)
+    _fill_peaks(products, longest, peaks, heights)
+    best = heights.argmax()
     found = best
     for lag in range(2, best):
-        height = _correlation(products, lag)
-        if height > NEARLY * top and _is_peak(products, lag, height):
+        if peaks[lag] > NEARLY * peaks[best] and heights[lag] > STEEP * heights[best]:
             found = lag
             break
     if 0 < present <= longest and found != present:
         height = _correlation(products, present)
         rival = _correlation(products, found) if found > 0 else 0.0
         longer_or_weaker = found == 0 or found > present or height > MUCH_BETTER * rival
-        if height > BETTER * rival and height > 0.5 * LEAST_CORRELATION and longer_or_weaker:
+        steep = heights[present] == 0.0 or heights[present] > STEEP * heights[found]
+        if height > BETTER * rival and height > 0.5 * LEAST_CORRELATION and longer_or_weaker and steep:
             return present
     return found
