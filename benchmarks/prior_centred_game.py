@@ -6,15 +6,15 @@ python benchmarks/prior_centred_game.py [--federation | --default]
 from __future__ import annotations
 
 import sys
-from math import erf, sqrt
 
 import numpy as np
 
 import nashcast as nc
+from nashcast.experiments.evaluation.declared import declared_streams
+from nashcast.experiments.evaluation.significance import diebold_mariano
 from nashcast.streams import open_stream
 
 SEEDS = (2024, 2025, 2026)
-STREAMS = ("periodic", "logistic", "concept-y2", "concept", "boc", "boc-validation", "ett", "ett-validation")
 STUDIED, STEPS = ("logistic", "concept-y2", "boc", "ett"), 600
 GAME_RIDGES = (0.1, 1.0, 10.0, 100.0)
 
@@ -45,29 +45,19 @@ def in_a_federation() -> None:
 def in_the_default_federation() -> None:
     """The default federation with and without its game variants, mean over seeds, and the Diebold–Mariano p-value."""
     print("| stream | persistence | without game | with game | difference | p |")
-    for name in STREAMS:
-        stream = open_stream(name)
+    for declared in declared_streams():
+        stream = declared.open()
         losses = np.mean([[_losses(stream, game, seed) for game in (False, True)] for seed in SEEDS], axis=0)
         without, with_game = losses.mean(axis=1)
         change = 100 * (with_game / without - 1)
-        row = f"| {name} | {stream.persistence_mse:.3e} | {without:.3e} | {with_game:.3e} | {change:+.2f} % "
-        print(f"{row}| {_p_value(losses[1] - losses[0]):.2f} |", flush=True)
+        row = f"| {declared.label} | {stream.persistence_mse:.3e} | {without:.3e} | {with_game:.3e} | {change:+.2f} % "
+        print(f"{row}| {diebold_mariano(losses[1], losses[0])[1]:.2f} |", flush=True)
 
 
 def _losses(stream, game: bool, seed: int) -> np.ndarray:
     x_dim, y_dim = stream.inputs.shape[1], stream.targets.shape[1]
     federation = nc.default_federation(x_dim, y_dim, game=game, start=stream.start, seed=seed)
     return ((federation.replay(stream.inputs, stream.targets).forecasts - stream.targets) ** 2).mean(axis=1)
-
-
-def _p_value(differences: np.ndarray) -> float:
-    """Two-sided, with Bartlett weights over the cube root of the number of steps."""
-    n = len(differences)
-    centred, lags = differences - differences.mean(), max(1, int(n ** (1 / 3)))
-    variance = np.mean(centred**2)
-    for lag in range(1, lags + 1):
-        variance += 2 * (1 - lag / (lags + 1)) * np.mean(centred[lag:] * centred[:-lag])
-    return 1 - erf(abs(differences.mean()) / sqrt(max(variance, 1e-300) / n) / sqrt(2))
 
 
 if __name__ == "__main__":
