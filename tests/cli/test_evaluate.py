@@ -67,7 +67,8 @@ def test_what_is_not_installed_is_said_and_not_dropped(capsys, tmp_path, monkeyp
     assert "Not run, on any stream: river ARFRegressor (needs river: pip install 'nashcast[peers]')." in shown
 
 
-def test_streams_whose_data_are_not_here_are_said(capsys, tmp_path):
+def test_streams_whose_data_are_not_here_are_said(capsys, tmp_path, monkeypatch):
+    monkeypatch.delenv("NASHCAST_DATA", raising=False)
     words = ["evaluate", "--stream", "ett", "--stream", "periodic", "--methods", "persistence", "--seeds", "1"]
     assert main([*words, "--jobs", "1", "--no-report", "--output", str(tmp_path / "out"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
