@@ -208,6 +208,16 @@ def test_the_page_on_the_paper_is_that_of_the_last_reproduction():
     assert reproduction.PAGE.read_text() == reproduction.page(studies)
 
 
+def test_the_page_on_peers_is_that_of_the_last_evaluation():
+    evaluation = script("evaluation")
+    found = json.loads(evaluation.KEPT.read_text())
+    assert evaluation.PAGE.read_text() == evaluation.page(found)
+    assert script("readme").peers_block(found) in (ROOT / "README.md").read_text()
+    assert found["wide"]["seeds"] == 23
+    streams = [row["stream"] for row in found["tables"][0]["rows"]]
+    assert len(streams) == len(found["wide"]["tables"][0]["rows"]) == 16
+
+
 def test_every_command_is_documented():
     readme = (ROOT / "README.md").read_text()
     for command in (
