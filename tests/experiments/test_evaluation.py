@@ -77,7 +77,8 @@ def test_the_names_and_families():
     wanted = {"federation", "federation without its game", "six agents, no game", "six agents, anchored"}
     wanted |= {"six agents, paper's game", "six agents, prior-centred game", "agent: echo state", *BASELINES}
     wanted |= {
-        f"six agents, {rule} weights" for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge")
+        f"six agents, {rule} weights"
+        for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge", "log-score")
     }
     for over in ("six agents", "the federation's variants"):
         wanted |= {f"{rule} over {over}" for rule in ("BOA", "ML-Poly", "river EWARegressor")}

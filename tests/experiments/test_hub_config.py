@@ -44,7 +44,8 @@ def test_a_file_is_read_as_it_stands(tmp_path):
     (tmp_path / "hub.toml").write_text(FILE)
     assert load(tmp_path / "hub.toml") == HubConfig(
         name="three desks", seed=4, steps=50, stream=StreamConfig("concept-y2"),
-        federation={"ridge": 2.0, "budget": 1.0, "anchored": False, "mixing": "paper"}, game=Game(lookback=2, placement="spread"),
+        federation={"ridge": 2.0, "budget": 1.0, "anchored": False, "mixing": "paper"},
+        game=Game(lookback=2, placement="spread"),
         hub=tmp_path / "tide", agents=("desk-1", "desk-2"), broker="tls://broker.example:4222",
         certs=tmp_path / "certs", deadline=0.5, wait=3.0, pace=0.25, masked=True,
     )  # fmt: skip

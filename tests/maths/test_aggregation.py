@@ -9,7 +9,7 @@ from nashcast.maths.windowed_weights import DISCOUNTS, RIDGES
 
 from reference import aggregation as plain
 
-CONVEX = ["exponential", "fixed-share", "boa", "ml-poly"]
+CONVEX = ["exponential", "fixed-share", "boa", "ml-poly", "log-score"]
 
 
 def draw(seed, steps=60, experts=4, y_dim=2, asleep=0.0):

@@ -1,6 +1,8 @@
 """The default federation: diverse agents in many variants, mixed online; nothing to tune."""
 
-from nashcast.adaptive.default import default_federation
 from nashcast.adaptive.federation import AdaptiveFederation
+
+# By what it is for; the class says how it is done.
+default_federation = AdaptiveFederation
 
 __all__ = ["AdaptiveFederation", "default_federation"]

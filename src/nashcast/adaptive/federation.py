@@ -35,7 +35,24 @@ _BY_ROW = ("targets", "inputs", "taught")
 
 
 class AdaptiveFederation(Bounded):
-    """What `nashcast.default_federation` makes; see there."""
+    """A federation with nothing to tune: seven kinds of agents in dozens of variants, mixed online.
+
+    x_dim: numbers in an input, 0 if there are none (then x is None or empty).   y_dim: numbers in a target.
+    agents: more of your own, any `Participant`; each is one more voice in the mixture.
+    game: whether variants corrected by the prior-centred game are among them.
+    season: its length in steps, if it is known; else it is looked for.
+    start: the target before the first forecast, if there is one; else the first label is taken as it.
+    seed: of the random features and the echo state.   history: how many past steps `history` keeps.
+    coverages: of the intervals it can be asked for; agent_intervals: whether each agent has its own too.
+
+    >>> import nashcast
+    >>> federation = nashcast.default_federation(0)
+    >>> for y in [1.0, 3.0, 2.0] * 10:
+    ...     forecast = federation.predict_one(None)
+    ...     federation.learn_one(None, y)
+    >>> round(federation.predict_one(None), 3)
+    1.0
+    """
 
     def __init__(
         self,

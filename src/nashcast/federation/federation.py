@@ -63,7 +63,7 @@ class Federation(Bounded):
     anchored: without a game, agents start each step from the last target.
     ridge: $\kappa > 0$ and budget: $\eta$ of the mixture weights.   y_dim: numbers in a target.
     mixing: the rule that weighs the agents: "paper", or one with memory: "windowed", "exponential", "fixed-share",
-        "boa", "ml-poly", "ridge" (docs/explanation/mixing.md).
+        "boa", "ml-poly", "ridge", "log-score" (docs/explanation/mixing.md).
     coverages: of the intervals that `interval` gives, none for no intervals.
     agent_intervals: whether every agent has intervals of its own.
     start: the target before the first forecast, if there is one; else the first label is taken as it, and until then

@@ -9,6 +9,7 @@ from nashcast.errors import InvalidInput
 from nashcast.maths.boa import BOA
 from nashcast.maths.expert_rule import AggregationRule
 from nashcast.maths.exponential_weights import ExponentialWeights, FixedShare
+from nashcast.maths.log_score import LogScore
 from nashcast.maths.ml_poly import MLPoly
 from nashcast.maths.online_ridge import OnlineRidge
 from nashcast.maths.paper_weights import PaperWeights
@@ -16,7 +17,7 @@ from nashcast.maths.windowed_weights import WindowedWeights
 
 RULES: dict[str, Callable[..., AggregationRule]] = {
     rule.name: rule
-    for rule in (PaperWeights, WindowedWeights, ExponentialWeights, FixedShare, BOA, MLPoly, OnlineRidge)
+    for rule in (PaperWeights, WindowedWeights, ExponentialWeights, FixedShare, BOA, MLPoly, OnlineRidge, LogScore)
 }
 
 

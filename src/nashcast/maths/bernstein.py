@@ -39,14 +39,20 @@ def fill_bernstein_weights(total, squares, bound, log_prior, awake, weights):
 
 
 @njit(cache=True)
+def largest_gain(bound, forecasts, target, mixed, awake):
+    """`bound`, or what somebody awake gains in this step or loses, if that is more."""
+    for k in range(len(forecasts)):
+        if awake[k]:
+            bound = max(bound, abs(2.0 * (mixed - target) * (mixed - forecasts[k])))
+    return bound
+
+
+@njit(cache=True)
 def learn_gains(total, squares, bound, log_prior, forecasts, target, mixed, awake):
     """One step: update `total` and `squares`; returns the new bound. An expert asleep gains nothing."""
-    K, largest = len(total), bound
-    for k in range(K):
-        if awake[k]:
-            largest = max(largest, abs(2.0 * (mixed - target) * (mixed - forecasts[k])))
+    largest = largest_gain(bound, forecasts, target, mixed, awake)
     if bound > 0.0:
-        for k in range(K):
+        for k in range(len(total)):
             if awake[k]:
                 gain = 2.0 * (mixed - target) * (mixed - forecasts[k]) * (bound / largest)
                 # The rate in force while this step was forecast: before its gain.

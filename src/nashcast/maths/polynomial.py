@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from numba import njit
 
+from nashcast.maths.bernstein import largest_gain
+
 
 @njit(cache=True)
 def fill_polynomial_weights(total, squares, bound, awake, weights):
@@ -32,12 +34,10 @@ def fill_polynomial_weights(total, squares, bound, awake, weights):
 @njit(cache=True)
 def learn_polynomial(total, squares, bound, forecasts, target, mixed, awake):
     """One step: update `total` and `squares`; returns the new bound. An expert asleep gains nothing."""
-    K, largest = len(total), bound
-    for k in range(K):
-        if awake[k]:
-            largest = max(largest, abs(2.0 * (mixed - target) * (mixed - forecasts[k])))
+    # The last rule's experts are fewer than the forecasts it is given: the last of those is its own.
+    largest = largest_gain(bound, forecasts[: len(total)], target, mixed, awake)
     if bound > 0.0:
-        for k in range(K):
+        for k in range(len(total)):
             if awake[k]:
                 gain = 2.0 * (mixed - target) * (mixed - forecasts[k]) * (bound / largest)
                 total[k] += gain
