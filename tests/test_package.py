@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 PUBLIC = [
     "Agent",
     "Certificate",
+    "Client",
     "Equilibrium",
     "Federation",
     "Game",
@@ -151,6 +152,8 @@ def test_help_names_every_command(capsys):
         "evaluate",
         "report",
         "reproduce",
+        "serve",
+        "journal",
         "hub",
         "agent",
         "enroll",

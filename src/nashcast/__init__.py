@@ -3,6 +3,7 @@
 from nashcast import encoders
 from nashcast.adaptive import default_federation
 from nashcast.agents import Agent
+from nashcast.client import Client
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
 from nashcast.federation import Federation, Game, Replay
 from nashcast.intervals import Intervals
@@ -18,6 +19,7 @@ __version__ = "0.1.0.dev1"
 __all__ = [
     "Agent",
     "Certificate",
+    "Client",
     "Equilibrium",
     "Federation",
     "Game",

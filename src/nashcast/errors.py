@@ -4,6 +4,11 @@ NashcastError
 ├── InvalidInput               an argument has the wrong type, shape, range or a non-finite entry (a ValueError)
 ├── SingularGame               the look-back game has no unique equilibrium at some step (an ArithmeticError)
 ├── checks.ContractViolation   somebody's encoder or agent breaks a contract
+├── client.ServiceRefused      the live service answered, but not with success
+├── service.journal_schema.JournalDamaged     what the journal says cannot be true: it is not served
+├── service.journal_schema.JournalUnwritable  nothing can be added to the journal now; what it holds is as it was
+├── service.intake.Conflict    what is posted contradicts what the journal holds
+├── service.problems.Refused   an answer of the service other than success
 ├── remote.wire.MalformedMessage           bytes from elsewhere are no message, or not one that was asked for
 ├── remote.fixed_point.OutOfRange          a number is too large to be masked (an ArithmeticError)
 ├── remote.masks.MaskRefused               an agent refuses to mask: too few are present, or somebody was left out

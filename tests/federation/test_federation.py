@@ -425,6 +425,37 @@ def test_a_label_that_comes_late_but_before_it_is_needed_is_as_good_as_one_in_ti
     assert late.health["late labels"] == 1
 
 
+def test_a_federation_saved_before_a_late_label_learns_it_the_same(tmp_path):
+    X, Y = random_stream(np.random.default_rng(4), 1, steps=30, x_dim=1)
+
+    def fresh():
+        agents = [nc.Agent(nc.encoders.Linear()), nc.Agent(nc.encoders.RandomFeatures(features=3, seed=1))]
+        return nc.Federation(agents, game=nc.Game(lookback=3), start=0.0)
+
+    whole = fresh()
+    whole.replay(X[:10], Y[:10])
+    whole.learn_one(X[10], None)
+    whole.save(tmp_path / "state")
+    resumed = fresh()
+    resumed.load(tmp_path / "state")
+    for federation in (whole, resumed):
+        federation.learn_late(10, Y[10, 0])
+    np.testing.assert_array_equal(whole.replay(X[11:], Y[11:]).forecasts, resumed.replay(X[11:], Y[11:]).forecasts)
+
+
+def test_the_step_that_stands_is_there_between_forecast_and_label():
+    X, Y = random_stream(np.random.default_rng(5), 1, steps=8, x_dim=1)
+    federation = nc.Federation([nc.Agent(nc.encoders.Linear()), nc.Agent(nc.encoders.Persistence())], start=0.0)
+    assert federation.present is None
+    for x, y in zip(X, Y[:, 0], strict=True):
+        forecast = federation.predict_one(x)
+        step = federation.present
+        assert step.forecast[0] == forecast == pytest.approx(step.weights @ step.forecasts[:, 0])
+        federation.learn_one(x, y)
+        assert federation.present is None
+        assert list(federation.weights.values()) == step.weights.tolist()
+
+
 def test_a_label_that_comes_too_late_or_too_early_is_told():
     X, Y = random_stream(np.random.default_rng(2), 1, steps=12, x_dim=1)
     federation = simple()

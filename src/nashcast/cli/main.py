@@ -7,7 +7,22 @@ import sys
 from collections.abc import Sequence
 
 from nashcast import __version__
-from nashcast.cli import agent, bench, certs, data, demo, enroll, evaluate, hub, report, reproduce, run, sweep
+from nashcast.cli import (
+    agent,
+    bench,
+    certs,
+    data,
+    demo,
+    enroll,
+    evaluate,
+    hub,
+    journal,
+    report,
+    reproduce,
+    run,
+    serve,
+    sweep,
+)
 from nashcast.errors import NashcastError
 
 
@@ -18,7 +33,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     top.add_argument("--version", action="version", version=f"nashcast {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (demo, data, run, sweep, evaluate, report, reproduce, hub, agent, enroll, certs, bench):
+    everyday, apart = (demo, data, run, sweep, evaluate, report, reproduce), (serve, journal, hub, agent, enroll, certs)
+    for command in (*everyday, *apart, bench):
         command.add_to(commands)
     return top
 

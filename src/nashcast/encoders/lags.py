@@ -55,4 +55,5 @@ class _Built(BuiltEncoder):
         parts = [np.ones(1), flat]
         if self._pairs is not None:
             parts.append(flat[self._pairs[0]] * flat[self._pairs[1]])
-        return np.kron(np.eye(self._y_dim), np.concatenate(parts)), window[1:]
+        features = np.concatenate(parts)[None]
+        return features if self._y_dim == 1 else np.kron(np.eye(self._y_dim), features), window[1:]

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from nashcast import seeds
 from nashcast.agents import Agent
 from nashcast.errors import InvalidInput
@@ -22,17 +24,15 @@ from nashcast.streams.catalog import entry, open_stream
 def build(config: Config) -> tuple[Stream, Callable[[], Federation]]:
     """The stream, and a function that makes a fresh federation for it each time it is called."""
     stream = open_config_stream(config)
-    check_fit(config, stream)
+    check_fit(config, stream.inputs.shape[1], stream.targets.shape[1])
     return stream, federation_maker(config, stream)
 
 
-def check_fit(config: Config, stream: Stream) -> None:
-    """Whether every encoder takes this stream's inputs and targets; the message names the table that does not."""
+def check_fit(config: Config, x_dim: int, y_dim: int) -> None:
+    """Whether every encoder takes such inputs and targets; the message names the table that does not."""
     for i, agent in enumerate(config.agents):
         try:
-            make_encoder(agent.encoder, agent.options, 0, config.folder).build(
-                stream.inputs.shape[1], stream.targets.shape[1]
-            )
+            make_encoder(agent.encoder, agent.options, 0, config.folder).build(x_dim, y_dim)
         except InvalidInput as error:
             raise Place(config.source, "agents").item(i).moved(error) from None
 
@@ -82,6 +82,13 @@ def stream_digest(stream: Stream) -> str:
 
 
 def federation_maker(config: Config, stream: Stream) -> Callable[[], Federation]:
+    """As `maker`, for a recorded stream."""
+    return maker(config, stream.targets.shape[1], stream.start)
+
+
+def maker(
+    config: Config, y_dim: int, start: np.ndarray | None = None, deadline: float | None = None
+) -> Callable[[], Federation]:
     """Encoders are made here, once; each call makes agents that have learnt nothing."""
     parts = []
     for agent in config.agents:
@@ -97,8 +104,7 @@ def federation_maker(config: Config, stream: Stream) -> Callable[[], Federation]
         agents = [Agent(encoder, name=name, **own) for name, (encoder, own) in zip(names, parts, strict=True)]
         return Federation(
             agents, game=config.game, anchored=config.anchored, ridge=config.ridge, budget=config.budget,
-            mixing=config.mixing,
-            y_dim=stream.targets.shape[1], start=stream.start, seed=config.seed,
+            mixing=config.mixing, y_dim=y_dim, start=start, seed=config.seed, deadline=deadline,
         )  # fmt: skip
 
     return make

@@ -23,6 +23,8 @@ from nashcast.streams.suggest import near
 TOP = ("name", "seed", "steps", "stream", "federation", "game", "agents")
 # Read by `nashcast sweep`, and left alone by `nashcast run`.
 OF_SWEEPS = ("sweep", "grid")
+# Read by `nashcast serve`, and left alone by the others. What it leaves alone: the stream comes from outside.
+OF_SERVICE = ("serve",)
 _IN_CODE_ONLY = ("deadline", "history", "transcript", "coverages", "agent_intervals")
 FEDERATION = options_of(Federation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
 GAME = options_of(Game)
@@ -113,17 +115,22 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InvalidInput(str(path), "text that is not TOML", f"{error}.") from None
 
 
-def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path()) -> Config:
-    """A document as `tomllib` reads it, checked: every key is known, every value of its type and in its range."""
+def parse(
+    document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path(), live: bool = False
+) -> Config:
+    """A document as `tomllib` reads it, checked: every key is known, every value of its type and in its range.
+
+    live: the stream comes from outside, so the file's own, if it has one, is left aside.
+    """
     top = Place(source)
-    refuse_unknown(top, document, (*TOP, *OF_SWEEPS), "A federation file")
+    refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE), "A federation file")
     game = read_game(top.at("game"), document.get("game", False))
     federation = read_federation(top.at("federation"), document.get("federation", {}), game)
     return Config(
         name=read(top.at("name"), document.get("name", Path(source).stem), "str"),
         seed=whole(top.at("seed"), document.get("seed", 0), least=0),
         steps=None if "steps" not in document else whole(top.at("steps"), document["steps"], least=1),
-        stream=read_stream(top.at("stream"), document.get("stream")),
+        stream=StreamConfig("live") if live else read_stream(top.at("stream"), document.get("stream")),
         game=game,
         agents=_agents(top.at("agents"), document.get("agents"), folder),
         source=source,

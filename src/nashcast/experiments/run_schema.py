@@ -99,6 +99,12 @@ def _wholes(place: Place, value: Any) -> tuple[int, ...]:
     return tuple(_whole(place.item(i), part) for i, part in enumerate(value))
 
 
+def _numbers(place: Place, value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list | tuple):
+        raise place.refused(show(value), "Pass a list of numbers.")
+    return tuple(_number(place.item(i), part) for i, part in enumerate(value))
+
+
 def _table(place: Place, value: Any) -> dict:
     if not isinstance(value, Mapping):
         raise place.refused(show(value), "Pass a table.")
@@ -119,6 +125,7 @@ KINDS: dict[str, Callable[[Place, Any], Any]] = {
     "str": _text,
     "bool": _flag,
     "Sequence[int]": _wholes,
+    "Sequence[float]": _numbers,
     "Path": _text,
     "Function": _function,
     "dict": _table,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import federation_maker, files_of, open_config_stream, stream_digest
-from nashcast.experiments.config import OF_SWEEPS, Config, changed, parse, read_toml
+from nashcast.experiments.config import OF_SERVICE, OF_SWEEPS, Config, changed, parse, read_toml
 from nashcast.experiments.run import error_of, persistence_forecasts, run_stream
 from nashcast.experiments.sweep_grid import SweepConfig, choices, parse_sweep, split_at
 from nashcast.records.folder import versions
@@ -77,7 +77,7 @@ def load_plan(path: str | Path, changes: Mapping[str, Any] | None = None, *, pos
     """The sweep a TOML file describes. post_hoc: rank on the very steps that are reported, knowingly."""
     source, folder = str(path), Path(path).parent
     document = changed(read_toml(path), changes or {}, source)
-    federation = {name: value for name, value in document.items() if name not in OF_SWEEPS}
+    federation = {name: value for name, value in document.items() if name not in (*OF_SWEEPS, *OF_SERVICE)}
     base = parse(federation, source=source, folder=folder)
     sweep = parse_sweep(document, source, base.seed)
     if sweep.tune_until is None and not post_hoc:

@@ -215,6 +215,11 @@ class Federation(Bounded):
         return {hello.name: float(w) for hello, w in zip(self._hellos, self._last.weights, strict=True)}
 
     @property
+    def present(self) -> Step | None:
+        """The step that `predict_one` forecast and that is not learnt yet: forecast, weights, agents' own forecasts."""
+        return None if self._pending is None else self._pending[1]
+
+    @property
     def health(self) -> dict:
         """Counters: steps, games, fallbacks and why, missing and late labels, each agent's absences, last reasons."""
         counts = {name: self._counts[name] for name in ("games", "fallbacks", "missing labels", "late labels")}
@@ -243,6 +248,17 @@ class Federation(Bounded):
             "last_weights": state.last_weights, "window.weights": state.window.weights,
             "window.targets": state.window.targets, "x_dim": np.array(self._x_dim),
         }  # fmt: skip
+        # What a late label of the window's steps will ask for.
+        recent = [record for record in self.history if state.step - record.step <= len(state.window.weights)]
+        unknown = np.full(self._y_dim, np.nan)
+        arrays |= {
+            "history.steps": np.array([record.step for record in recent], dtype=np.int64),
+            "history.forecasts": _stacked([record.forecast for record in recent], self._y_dim),
+            "history.weights": _stacked([record.weights for record in recent], len(self._agents)),
+            "history.targets": _stacked(
+                [unknown if record.target is None else record.target for record in recent], self._y_dim
+            ),
+        }
         for prefix, part in self._parts():
             arrays |= {prefix + name: value for name, value in part.save().items()}
         return arrays | self._save_agents(), self._fingerprint()
@@ -270,6 +286,11 @@ class Federation(Bounded):
         self._state = ServerState(
             int(arrays["step"]), arrays["forecasts"], arrays["last_weights"], window, bool(arrays["known"])
         )  # fmt: skip
+        self.history.clear()
+        if "history.steps" in arrays:
+            columns = (arrays[f"history.{name}"] for name in ("steps", "forecasts", "weights", "targets"))
+            for step, forecast, weights, target in zip(*columns, strict=True):
+                self.history.append(Record(int(step), forecast, weights, None if np.isnan(target).any() else target))
         self._restore_agents(arrays)
         for prefix, part in self._parts():
             saved = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
@@ -368,6 +389,10 @@ class Federation(Bounded):
         for i, reason in step.absent.items():
             self._absences[self._hellos[i].name] += 1
             self._reasons[self._hellos[i].name] = reason
+
+
+def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
+    return np.array(rows) if rows else np.empty((0, width))
 
 
 def distinct(hellos: list[Hello]) -> list[Hello]:

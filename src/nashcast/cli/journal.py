@@ -1,0 +1,82 @@
+"""`nashcast journal`: what the service has kept, as a table; whether it is sound; what can be saved of it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nashcast.cli.printed import print_json
+
+
+def add_to(commands) -> None:
+    journal = commands.add_parser(
+        "journal",
+        help="export, check and salvage what the service has kept",
+        description="The journal of `nashcast serve`. It may be read while the service runs.",
+    )
+    kinds = journal.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    exported = kinds.add_parser(
+        "export", help="write it as CSV or Parquet",
+        description="One row a step: inputs, target, forecast, bounds, weights, every agent's forecast.",
+    )  # fmt: skip
+    exported.add_argument("folder", metavar="FOLDER", type=Path)
+    exported.add_argument("out", metavar="OUT", type=Path, help="a file that ends in .csv or .parquet")
+    exported.add_argument("--from", dest="first", type=int, metavar="STEP", help="the first step (the oldest kept)")
+    exported.add_argument("--to", dest="last", type=int, metavar="STEP", help="the last step (the newest)")
+    exported.set_defaults(run=run_export)
+    checked = kinds.add_parser(
+        "check", help="whether it is sound",
+        description="Whether every entry has its checksum and follows the one before. Exit code 1 if not.",
+    )  # fmt: skip
+    checked.add_argument("folder", metavar="FOLDER", type=Path)
+    checked.set_defaults(run=run_check)
+    saved = kinds.add_parser(
+        "salvage", help="take what is sound of a damaged one",
+        description="Copy entries from the first on, up to the first that is damaged, to a new journal. Stop the "
+        "service first.",
+    )  # fmt: skip
+    saved.add_argument("folder", metavar="FOLDER", type=Path)
+    saved.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
+    saved.add_argument("--until", type=int, metavar="STEP", help="the last step to take")
+    saved.set_defaults(run=run_salvage)
+    for each in (exported, checked, saved):
+        each.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run_export(chosen: argparse.Namespace) -> None:
+    from nashcast.service.journal_export import export
+
+    rows = export(chosen.folder, chosen.out, first=chosen.first, last=chosen.last)
+    if chosen.json:
+        print_json({"out": str(chosen.out), "rows": rows})
+    else:
+        print(f"{chosen.out}: {rows:,} steps")
+
+
+def run_check(chosen: argparse.Namespace) -> None:
+    from nashcast.service.journal_read import JournalReader
+    from nashcast.service.journal_schema import JournalDamaged
+
+    reader = JournalReader(chosen.folder)
+    try:
+        entries, step, wrong = reader.sound()
+    finally:
+        reader.close()
+    if chosen.json:
+        print_json({"sound": wrong is None, "entries": entries, "last_step": step, "damage": wrong})
+    elif wrong is None:
+        print(f"{chosen.folder}: {entries:,} entries, all sound, the last of step {step}")
+    if wrong is not None:
+        raise JournalDamaged(f"{chosen.folder}: {entries:,} entries are sound, the last of step {step}; then: {wrong}.")
+
+
+def run_salvage(chosen: argparse.Namespace) -> None:
+    from nashcast.service.salvage import salvage
+
+    found = salvage(chosen.folder, chosen.out, until=chosen.until)
+    if chosen.json:
+        print_json({"out": str(chosen.out), **found._asdict()})
+        return
+    print(f"{chosen.out}: {found.entries:,} entries, up to step {found.last_step}")
+    if found.stopped is not None:
+        print(f"  then: {found.stopped}")

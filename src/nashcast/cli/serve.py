@@ -1,0 +1,179 @@
+"""`nashcast serve federation.toml`: a federation behind HTTP; `nashcast serve token …`: who may use it."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from nashcast.cli.printed import print_json
+
+TOKENS = "tokens.json"
+
+
+def add_to(commands) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="serve a federation over HTTP",
+        description="Serve the federation a TOML file describes: observations in, forecasts with bounds out, every one "
+        "of them in a journal that survives restarts. `nashcast serve token --help`: who may use it.",
+    )
+    serve.add_argument("file", metavar="FILE", help="TOML file with a table [serve]; or: token add | list | revoke")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
+    serve.add_argument("--port", type=int, default=8500, help="(8500)")
+    add_journal(serve)
+    serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="certificate chain")
+    serve.add_argument("--tls-key", type=Path, metavar="PEM", help="its private key")
+    serve.add_argument(
+        "--plain-http", action="store_true", help="listen beyond this machine without TLS: a proxy in front speaks it"
+    )
+    serve.add_argument("--open", action="store_true", help="no tokens: everybody on this machine may do everything")
+    serve.add_argument("--max-body", type=int, default=1_000_000, metavar="BYTES", help="of one request (1000000)")
+    serve.add_argument("--rate", type=float, default=5000, metavar="N", help="requests a second of one token (5000)")
+    serve.add_argument("--readers", type=int, default=200, metavar="N", help="of the event stream (200)")
+    serve.add_argument(
+        "--accept-changes", action="store_true",
+        help="start even if replay gives other numbers than were recorded, as another processor may",
+    )  # fmt: skip
+    serve.add_argument("--json", action="store_true", help="print one JSON object when it answers")
+    serve.set_defaults(run=main)
+    token, of_file = _token_parser(), serve.parse_known_args
+
+    def parse(args=None, namespace=None):
+        """`token` is a command of its own; a federation file of that name is ./token."""
+        if args and args[0] == "token":
+            return token.parse_known_args(args[1:], namespace)
+        return of_file(args, namespace)
+
+    serve.parse_known_args = parse
+
+
+def add_journal(command) -> None:
+    command.add_argument(
+        "--journal", type=Path, default=Path("journal"), metavar="FOLDER", help="where everything is kept (journal)"
+    )
+    command.add_argument(
+        "--token-file", type=Path, metavar="FILE", help=f"hashes of tokens ({TOKENS} in the journal's folder)"
+    )
+
+
+def _token_parser() -> argparse.ArgumentParser:
+    token = argparse.ArgumentParser(
+        prog="nashcast serve token", description="Tokens of the service: read, write, admin. Only hashes are kept."
+    )
+    kinds = token.add_subparsers(dest="kind", metavar="WHAT", required=True)
+    add = kinds.add_parser("add", help="make a token and print it once", description="Make a token and print it once.")
+    add.add_argument("name", metavar="NAME", help="whom it is for")
+    add.add_argument(
+        "--scope", default="read", metavar="LIST",
+        help="what it may do, some of read,write,admin (read); admin may do everything",
+    )  # fmt: skip
+    add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
+    add.set_defaults(run=token_add)
+    listed = kinds.add_parser("list", help="every token", description="Every token, without the secret itself.")
+    listed.set_defaults(run=token_list)
+    revoke = kinds.add_parser("revoke", help="end a token", description="End a token, within a second.")
+    revoke.add_argument("name", metavar="NAME")
+    revoke.set_defaults(run=token_revoke)
+    for each in (add, listed, revoke):
+        add_journal(each)
+        each.add_argument("--json", action="store_true", help="print one JSON object")
+    return token
+
+
+def _token_file(chosen: argparse.Namespace):
+    from nashcast.service.tokens import TokenFile
+
+    return TokenFile(chosen.token_file or chosen.journal / TOKENS)
+
+
+def main(chosen: argparse.Namespace) -> None:
+    from nashcast.service.extras import need_server
+
+    need_server()
+    from nashcast.maths import check
+    from nashcast.service.server import Address, bind, check_address, serve
+    from nashcast.service.settings import load_served
+    from nashcast.service.state import Limits, Service
+
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    config = load_served(chosen.file)
+    limits = Limits(
+        check.whole("max-body", chosen.max_body, least=1000), check.number("rate", chosen.rate, least=1.0),
+        check.whole("readers", chosen.readers, least=0),
+    )  # fmt: skip
+    address = Address(chosen.host, chosen.port, chosen.tls_cert, chosen.tls_key, chosen.plain_http)
+    check_address(address, tokens=not chosen.open)
+    tokens = None if chosen.open else _token_file(chosen)
+    listener = bind(address)
+    address = address._replace(port=listener.getsockname()[1])
+    try:
+        first = None if tokens is None or tokens.all() else _first_token(tokens)
+        service = Service(config, chosen.journal, tokens=tokens, limits=limits, accept_changes=chosen.accept_changes)
+        if sys.stderr.isatty():
+            print("starting; the first time it compiles for up to a minute", file=sys.stderr, flush=True)
+        service.open()
+        serve(service, address, listener, lambda: _say(chosen, address, service, first))
+    finally:
+        listener.close()
+
+
+def _first_token(tokens) -> str:
+    """A token to begin with, for who sits at the terminal: elsewhere it would end in a log."""
+    from nashcast.errors import InvalidInput
+
+    if not sys.stdout.isatty():
+        remedy = "Make one: nashcast serve token add NAME --scope read,write. Or pass --open, for this machine only."
+        raise InvalidInput("token file", f"{tokens.path}, which has no tokens", remedy)
+    return tokens.add("first", ["admin"])
+
+
+def _say(chosen: argparse.Namespace, address, service, first: str | None) -> None:
+    if chosen.json:
+        step = service.recovered.live.step
+        print_json({"url": address.url, "step": step, "replayed": service.recovered.replayed})
+        sys.stdout.flush()
+        return
+    print(f"serving {service.config.federation.name} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
+    if first is not None:
+        print(f"a first token, with scope admin, shown only now: {first}")
+    sys.stdout.flush()
+
+
+def token_add(chosen: argparse.Namespace) -> None:
+    scopes = [part.strip() for part in chosen.scope.split(",") if part.strip()]
+    secret = _token_file(chosen).add(chosen.name, scopes, chosen.days)
+    if chosen.json:
+        print_json({"name": chosen.name, "scopes": scopes, "token": secret})
+    else:
+        print(secret)
+        print("Shown only now; the file keeps its hash.", file=sys.stderr)
+
+
+def token_list(chosen: argparse.Namespace) -> None:
+    import time
+
+    from nashcast.service.tokens import shown_time
+
+    tokens, now = _token_file(chosen).all(), time.time()
+    if chosen.json:
+        rows = [{**token._asdict(), "state": token.state(now)} for token in tokens]
+        for row in rows:
+            del row["hash"]
+        print_json({"tokens": rows})
+        return
+    width = max([len(token.name) for token in tokens] + [4])
+    print(f"{'name':{width}}  {'scopes':17}  {'created':16}  {'expires':16}  state")
+    for token in tokens:
+        times = f"{shown_time(token.created):16}  {shown_time(token.expires):16}"
+        print(f"{token.name:{width}}  {','.join(token.scopes):17}  {times}  {token.state(now)}")
+
+
+def token_revoke(chosen: argparse.Namespace) -> None:
+    _token_file(chosen).revoke(chosen.name)
+    if chosen.json:
+        print_json({"name": chosen.name, "revoked": True})
+    else:
+        print(f"{chosen.name} is revoked; a running service follows within a second.")

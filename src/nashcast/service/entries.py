@@ -1,0 +1,103 @@
+"""What the journal holds: observations and late labels in the order they were accepted, and what followed from them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+OBSERVATION, LABEL = 0, 1
+_LITTLE = np.dtype("<f8")
+
+
+class Entry(NamedTuple):
+    """seq: its place in the journal.   kind: OBSERVATION or LABEL.   key: the client's own name for it.
+
+    x: inputs known at this step, NaN where missing; None for a label.   y: the target of this step; None if not known.
+    at: when it was accepted, seconds since 1970.
+    """
+
+    seq: int
+    kind: int
+    step: int
+    key: str | None
+    x: np.ndarray | None
+    y: np.ndarray | None
+    at: float
+
+    def same_content(self, x: np.ndarray | None, y: np.ndarray | None) -> bool:
+        return _same(self.x, x) and _same(self.y, y)
+
+    def row(self, chain: int) -> tuple:
+        return (self.seq, self.kind, self.step, self.key, packed(self.x), packed(self.y), self.at, chain)
+
+
+class Outcome(NamedTuple):
+    """What was forecast for `step`. seq: the entry after which.   agents: each one's own forecast, (agents, y_dim).
+
+    bounds: (coverages, 2, y_dim).   beside: the forecast of the same agents anchored and without a game, if they run.
+    absent: agents that sat out, and why.   played, fell_back: whether there was a game, or should have been one.
+    """
+
+    step: int
+    seq: int
+    forecast: np.ndarray
+    bounds: np.ndarray
+    weights: np.ndarray
+    agents: np.ndarray
+    beside: np.ndarray | None
+    absent: dict[str, str]
+    played: bool
+    fell_back: bool
+
+    def row(self) -> tuple:
+        absent = json.dumps(self.absent) if self.absent else None
+        arrays = (self.forecast, self.bounds, self.weights, self.agents, self.beside)
+        cells = (self.step, self.seq, *map(packed, arrays), absent, 2 * self.played + self.fell_back)
+        return (*cells, row_crc(cells))
+
+
+def packed(values: np.ndarray | None) -> bytes | None:
+    return None if values is None else np.ascontiguousarray(values, dtype=_LITTLE).tobytes()
+
+
+def unpacked(data: bytes | None) -> np.ndarray | None:
+    return None if data is None else np.frombuffer(data, dtype="<f8").astype(np.float64)
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return packed(a) == packed(b)
+
+
+def chained(before: int, cells: tuple) -> int:
+    """A checksum of an entry's cells and of all entries before it."""
+    seq, kind, step, key, x, y, at = cells
+    return _crc((key if key is None else key.encode(), x, y), struct.pack("<IQBqd", before, seq, kind, step, at))
+
+
+def row_crc(cells: tuple) -> int:
+    """A checksum of the cells of a forecast, in their order."""
+    step, seq, *arrays, absent, flags = cells
+    return _crc((*arrays, absent if absent is None else absent.encode()), struct.pack("<qqB", step, seq, flags))
+
+
+def _crc(parts: tuple, head: bytes) -> int:
+    # A missing cell and an empty one differ.
+    return crc32(b"".join(b"-" if part is None else b"+%d:%b" % (len(part), part) for part in parts), crc32(head))
+
+
+def read_entry(row: tuple) -> Entry:
+    seq, kind, step, key, x, y, at = row[:7]
+    return Entry(seq, kind, step, key, unpacked(x), unpacked(y), at)
+
+
+def read_outcome(row: tuple, agents: int, y_dim: int) -> Outcome:
+    step, seq, forecast, bounds, weights, own, beside, absent, flags = row[:9]
+    limits = np.frombuffer(bounds, dtype="<f8").reshape(-1, 2, y_dim)
+    each = np.frombuffer(own, dtype="<f8").reshape(agents, y_dim)
+    mixed, w = np.frombuffer(forecast, dtype="<f8"), np.frombuffer(weights, dtype="<f8")
+    why = json.loads(absent) if absent else {}
+    return Outcome(step, seq, mixed, limits, w, each, unpacked(beside), why, bool(flags & 2), bool(flags & 1))

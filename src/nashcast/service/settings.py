@@ -1,0 +1,108 @@
+"""What `nashcast serve` reads of a federation file: the table [serve], and all but the stream of the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from nashcast.errors import InvalidInput
+from nashcast.experiments.build import check_fit, files_of
+from nashcast.experiments.config import Config, parse, read_toml
+from nashcast.experiments.run_schema import Place, options_of, read_options, refuse_unknown, table
+from nashcast.maths import check
+
+LARGEST_DIM = 10_000
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """x_dim, y_dim: numbers in an input and in a target.   coverages: of the bounds around each forecast.
+
+    deadline: seconds an agent may take to forecast before the step goes on without it.
+    compare: whether the same agents, anchored and without a game, are run beside a federation that plays one.
+    window: steps over which errors are averaged.   retain: steps the journal keeps; None for all.
+    snapshot_every: steps between two snapshots of all that is learnt; None for 1000, and for 1 where somebody else's
+        code or a deadline makes it impossible to compute a step again as it was.
+    """
+
+    x_dim: int
+    y_dim: int
+    coverages: Sequence[float] = (0.5, 0.9)
+    deadline: float | None = None
+    compare: bool = True
+    window: int = 500
+    snapshot_every: int | None = None
+    retain: int | None = None
+
+    def __post_init__(self):
+        for name in ("x_dim", "y_dim"):
+            if check.whole(name, getattr(self, name), least=1) > LARGEST_DIM:
+                raise InvalidInput(name, str(getattr(self, name)), f"Pass a whole number ≤ {LARGEST_DIM}.")
+        for coverage in self.coverages:
+            if not 0 < coverage < 1:
+                raise InvalidInput("coverages", f"{coverage:g}", "Pass numbers between 0 and 1.")
+        if sorted(set(self.coverages)) != list(self.coverages):
+            raise InvalidInput("coverages", f"{list(self.coverages)}", "Pass each once, the smallest first.")
+        if self.deadline is not None:
+            check.number("deadline", self.deadline, above=0.0)
+        check.whole("window", self.window, least=1)
+        if self.snapshot_every is not None:
+            check.whole("snapshot_every", self.snapshot_every, least=1)
+        if self.retain is not None and check.whole("retain", self.retain, least=1) < 1000:
+            raise InvalidInput("retain", str(self.retain), "Pass at least 1000 steps, or false for all.")
+
+
+SERVE = options_of(ServeSettings)
+
+
+class ServedConfig(NamedTuple):
+    """A federation file as the service reads it."""
+
+    federation: Config
+    serve: ServeSettings
+
+    def settings(self) -> dict:
+        """The whole description in plain values."""
+        described = self.federation.settings()
+        described.pop("stream")
+        return described | {"serve": asdict(self.serve) | {"coverages": list(self.serve.coverages)}}
+
+    def shape(self, names: list[str]) -> dict:
+        """What it takes to read numbers out of the journal."""
+        serve = self.serve
+        return {"x_dim": serve.x_dim, "y_dim": serve.y_dim, "coverages": list(serve.coverages), "agents": names}
+
+    def identity(self) -> str:
+        """The same for whatever computes the same numbers from the same observations."""
+        described = self.settings()
+        for name in ("snapshot_every", "retain", "window", "deadline"):
+            del described["serve"][name]
+        del described["name"]
+        files = {
+            name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files_of(self.federation).items()
+        }
+        text = json.dumps([described, files], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def load_served(path: str | Path) -> ServedConfig:
+    """The federation a TOML file describes, for a stream from outside."""
+    document, source = read_toml(path), str(path)
+    config = parse(document, source=source, folder=Path(path).parent, live=True)
+    place = Place(source, "serve")
+    if "serve" not in document:
+        raise place.refused("nothing", "Add a table [serve] with x_dim and y_dim: the sizes of inputs and targets.")
+    given = table(place, document["serve"])
+    refuse_unknown(place, given, SERVE, "The service")
+    try:
+        serve = ServeSettings(**read_options(place, given, SERVE))
+    except InvalidInput as error:
+        if error.argument.startswith(source):
+            raise
+        raise place.moved(error) from None
+    check_fit(config, serve.x_dim, serve.y_dim)
+    return ServedConfig(config, serve)

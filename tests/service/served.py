@@ -1,0 +1,132 @@
+"""`nashcast serve` as a real process, and the same stream computed without it."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from nashcast import Client
+from nashcast.experiments.build import maker
+from nashcast.service.entries import LABEL, read_entry
+from nashcast.service.settings import load_served
+from nashcast.service.tokens import TokenFile
+
+FILE = """
+name = "three agents"
+seed = 7
+[serve]
+x_dim = 1
+y_dim = 1
+snapshot_every = 40
+[game]
+lookback = 2
+[[agents]]
+encoder = "persistence"
+[[agents]]
+encoder = "linear"
+[[agents]]
+encoder = "random_features"
+features = 3
+ridge = 3.0
+"""
+HEADERS = {"Content-Type": "application/json"}
+
+
+def federation_file(folder: Path, text: str = FILE) -> Path:
+    path = folder / "federation.toml"
+    path.write_text(text)
+    return path
+
+
+def series(steps: int, seed: int = 1) -> np.ndarray:
+    """A walk, rounded so that JSON and bodies stay short."""
+    return np.round(np.cumsum(np.random.default_rng(seed).normal(size=steps)) / 4, 4)
+
+
+class Served:
+    """A process that answers, unless told not to wait for that."""
+
+    def __init__(self, folder: Path, *options: str, tokens: bool = False, wait: bool = True, text: str = FILE, **popen):
+        self.folder, self.journal = folder, folder / "journal"
+        command = [sys.executable, "-m", "nashcast", "serve", str(federation_file(folder, text)), "--json"]
+        command += ["--port", "0", "--journal", str(self.journal), *([] if tokens else ["--open"]), *options]
+        self._log = (folder / "log").open("a")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True, **popen)
+        self.about: dict = {}
+        if wait:
+            self.wait()
+
+    def wait(self) -> None:
+        line = self.process.stdout.readline()
+        assert line, f"it did not start: {self.log()}"
+        self.about = json.loads(line)
+
+    @property
+    def url(self) -> str:
+        return self.about["url"]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def client(self, token: str | None = None, **options) -> Client:
+        return Client(self.url, token, **options)
+
+    def token(self, name: str, scope: str = "admin", days: float | None = None) -> str:
+        return TokenFile(self.journal / "tokens.json").add(name, scope.split(","), days)
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        os.kill(self.process.pid, signal.SIGKILL)
+        self._gone()
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self._gone()
+
+    def _gone(self) -> int:
+        code = self.process.wait(60)
+        self.process.stdout.close()
+        self._log.close()
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def entries(journal: Path) -> list:
+    """Everything the journal holds, in the order it was accepted, read without the code that reads it."""
+    connection = sqlite3.connect(journal / "journal.db")
+    rows = connection.execute("SELECT seq, kind, step, key, x, y, at FROM entries ORDER BY seq").fetchall()
+    connection.close()
+    return [read_entry(row) for row in rows]
+
+
+def uninterrupted(path: Path, journal_entries: list) -> dict[int, list[float]]:
+    """What a federation that never stops forecasts of each step, from the same entries in the same order."""
+    config = load_served(path)
+    federation = maker(config.federation, config.serve.y_dim)()
+    forecasts, x, first = {}, None, journal_entries[0].step
+    for entry in journal_entries:
+        if entry.kind == LABEL:
+            federation.learn_late(entry.step - 1 - first, entry.y)
+        else:
+            federation.learn_one(entry.x if x is None else x, entry.y)
+            x, step = entry.x, entry.step
+        forecasts[step + 1] = np.atleast_1d(federation.predict_one(x)).tolist()
+    return forecasts
+
+
+def recorded(client: Client) -> dict[int, list[float]]:
+    return {row["step"]: row["forecast"] for row in client.history(0) if row["forecast"] is not None}

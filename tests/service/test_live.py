@@ -1,0 +1,128 @@
+"""What stands between the journal and the federation: numbers of any size, scores, states of agents, bounds."""
+
+import numpy as np
+import pytest
+
+from nashcast.service.bodies import LARGEST
+from nashcast.service.bounds import FEWEST, REMEMBERED, make_bounds
+from nashcast.service.entries import LABEL, OBSERVATION, Entry, Outcome, read_entry, read_outcome
+from nashcast.service.live import Live, agent_state
+from nashcast.service.made import make_federation
+from nashcast.service.scores import FIRST_AGENT, Scores
+from nashcast.service.settings import load_served
+
+from served import FILE, federation_file, series
+
+AGENTS = """
+[[agents]]
+encoder = "quadratic_lags"
+lags = 2
+[[agents]]
+encoder = "linear"
+forgetting = 1.0
+ridge = 1e-8
+[[agents]]
+encoder = "echo_state"
+features = 4
+"""
+
+
+def wild(rng, size: int) -> np.ndarray:
+    """The largest, the smallest, nothing, and everything between."""
+    kinds = (
+        lambda: rng.choice([LARGEST, -LARGEST], size),
+        lambda: np.zeros(size),
+        lambda: np.full(size, 5e-324),
+        lambda: rng.normal(size=size) * 10.0 ** rng.integers(-300, 15),
+        lambda: rng.normal(size=size),
+    )
+    return kinds[int(rng.integers(len(kinds)))]()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("game", ["lookback = 2", 'lookback = 3\nplacement = "spread"'])
+def test_no_number_that_is_let_in_stops_the_service(seed, game, tmp_path):
+    rng = np.random.default_rng(seed)
+    text = FILE.replace("lookback = 2", game).replace("dim = 1", "dim = 2") + AGENTS
+    config = load_served(federation_file(tmp_path, text))
+    live, seq, missing = Live(make_federation(config), config.serve), 0, []
+    for step in range(60):
+        x, y = wild(rng, 2), wild(rng, 2) if step == 0 or rng.random() > 0.2 else None
+        x[0] = np.nan if rng.random() < 0.1 else x[0]
+        entries = [(OBSERVATION, step, x, y)]
+        missing += [step] if y is None else []
+        if missing and rng.random() < 0.5:
+            entries.append((LABEL, missing.pop(), None, wild(rng, 2)))
+        for kind, of, given, target in entries:
+            seq += 1
+            live.learn(Entry(seq, kind, of, None, given, target, 0.0))
+            outcome = live.predict()
+            assert np.isfinite(outcome.forecast).all()
+    assert len(live.agents()) == 6
+
+
+def test_scores_are_means_over_the_window_and_over_everything():
+    rng = np.random.default_rng(1)
+    scores, errors = Scores(2, window=10), []
+    for t in range(37):
+        target, forecasts = rng.normal(size=3), rng.normal(size=(FIRST_AGENT + 2, 3))
+        forecasts[2] = np.nan  # no game runs beside
+        forecasts[4] = np.nan if t % 3 else forecasts[4]
+        scores.add(target, forecasts)
+        errors.append(np.mean((forecasts - target) ** 2, axis=1))
+        if t == 20:
+            kept = Scores(2, window=10)
+            kept.restore(scores.save())
+            scores = kept
+    np.testing.assert_allclose(scores.recent()[[0, 1, 3]], np.mean(errors[-10:], axis=0)[[0, 1, 3]])
+    np.testing.assert_allclose(scores.recent()[4], np.nanmean([row[4] for row in errors[-10:]]))
+    np.testing.assert_allclose(scores.totals()[:2], np.mean(errors, axis=0)[:2])
+    assert np.isnan(scores.recent()[2])
+    longer = Scores(2, window=25)
+    longer.restore(scores.save())
+    np.testing.assert_allclose(longer.recent()[0], scores.recent()[0])
+
+
+def test_bounds_cover_as_often_as_they_say():
+    rng, covered = np.random.default_rng(3), []
+    bounds = make_bounds(2, (0.5, 0.9))
+    for t in range(3000):
+        forecast = rng.normal(size=2)
+        target = forecast + rng.normal(size=2) * [1.0, 10.0]
+        found = bounds.bounds(forecast)
+        assert np.isnan(found).all() == (t < FEWEST)
+        if t > REMEMBERED:
+            covered.append((found[:, 0] <= target) & (target <= found[:, 1]))
+        bounds.learn(forecast, target)
+    np.testing.assert_allclose(np.mean(covered, axis=0), [[0.5, 0.5], [0.9, 0.9]], atol=0.04)
+
+
+@pytest.mark.parametrize(
+    ("reason", "missed", "state"),
+    [
+        (None, 0, "in"),
+        ("ValueError: no", 1, "benched"),
+        ("its answer took 2 s, longer than the deadline of 1 s", 2, "late"),
+        ("ValueError: no", 3, "gone"),
+    ],
+)
+def test_states_of_agents(reason, missed, state):
+    assert agent_state(reason, missed) == state
+
+
+def test_rows_are_read_as_they_were_written():
+    value = series(3)
+    for entry in (
+        Entry(5, OBSERVATION, 4, "a", np.array([1.0, np.nan]), None, 1.5),
+        Entry(6, LABEL, 4, None, None, value, 2.5),
+    ):
+        found = read_entry(entry.row(0))
+        assert found[:4] == entry[:4]
+        assert found.same_content(entry.x, entry.y)
+        assert not found.same_content(entry.x, np.zeros(3))
+    outcome = Outcome(
+        3, 9, value, np.full((1, 2, 3), np.nan), value[:2], np.ones((2, 3)), None, {"a": "b"}, True, False
+    )
+    found = read_outcome(outcome.row(), 2, 3)
+    for before, after in zip(outcome, found, strict=True):
+        np.testing.assert_array_equal(before, after)
