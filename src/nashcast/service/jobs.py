@@ -47,11 +47,11 @@ def deliver_here(answers: Answers) -> None:
             future.set_result(answer)
 
 
-def changes(before: Outcome | None, now: Outcome, at: float) -> list[tuple]:
+def changes(before: Outcome | None, now: Outcome, at: float, fell_back: str) -> list[tuple]:
     """What is worth a line in the log: agents that sit out or are back, and games that fail from here on."""
     was = {} if before is None else before.absent
     events = [(at, now.step, "agent out", f"{name}: {why}") for name, why in now.absent.items() if name not in was]
     events += [(at, now.step, "agent back", name) for name in was if name not in now.absent]
     if now.fell_back and not (before is not None and before.fell_back):
-        events.append((at, now.step, "fallback", "no unique or no finite equilibrium: the greedy step stands"))
+        events.append((at, now.step, "fallback", f"{fell_back}: the greedy step stands"))
     return events

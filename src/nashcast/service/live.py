@@ -48,6 +48,7 @@ class Live:
         self.step: int | None = None
         self.first: int | None = None
         self.outcome: Outcome | None = None
+        self.fell_back = ""  # why the greedy step stands in the present one, of some agents or of all
         self._seq, self._at = 0, 0.0
         self._x = np.empty(0)
         self._last_label = np.empty(0)
@@ -95,9 +96,10 @@ class Live:
         if not check.all_finite(step.forecast):
             raise NashcastError(f"the forecast of step {self.step + 1} is not finite: {step.forecast}.")
         absent = {self._made.names[i]: reason for i, reason in step.absent.items()}
+        self.fell_back = step.fell_back
         self.outcome = Outcome(
             self.step + 1, self._seq, step.forecast, self._bounds.bounds(step.forecast), step.weights, step.forecasts,
-            beside, absent, step.played, step.fell_back,
+            beside, absent, step.played, bool(step.fell_back),
         )  # fmt: skip
         return self.outcome
 

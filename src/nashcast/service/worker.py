@@ -179,7 +179,7 @@ class Worker(threading.Thread):
                 self._try_snapshot()
             outcome = self.live.predict()
             steps.append((entry, outcome))
-            changed = changes(before, outcome, entry.at)
+            changed = changes(before, outcome, entry.at, self.live.fell_back)
             events += changed
             self._unwritten[outcome.step] = outcome
             self._unwritten_events += changed
