@@ -63,10 +63,10 @@ class Running:
         self.close()
 
 
-def forecasts(folder: Path) -> dict[int, list[float]]:
+def forecasts(folder: Path, agents: int = 3) -> dict[int, list[float]]:
     reader = JournalReader(folder)
     try:
-        return {outcome.step: outcome.forecast.tolist() for outcome in reader.outcomes(0, 10**9, 3, 1)}
+        return {outcome.step: outcome.forecast.tolist() for outcome in reader.outcomes(0, 10**9, agents, 1)}
     finally:
         reader.close()
 

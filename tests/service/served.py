@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nashcast import Client
+from nashcast import Client, default_federation
 from nashcast.experiments.build import maker
 from nashcast.service.entries import LABEL, read_entry
 from nashcast.service.settings import load_served
@@ -34,6 +34,14 @@ encoder = "random_features"
 features = 3
 ridge = 3.0
 """
+DEFAULT = """
+seed = 7
+[serve]
+x_dim = 1
+y_dim = 1
+snapshot_every = 40
+"""
+RULE = FILE.replace("[game]", '[federation]\nmixing = "boa"\n[game]')
 HEADERS = {"Content-Type": "application/json"}
 
 
@@ -116,7 +124,11 @@ def entries(journal: Path) -> list:
 def uninterrupted(path: Path, journal_entries: list) -> dict[int, list[float]]:
     """What a federation that never stops forecasts of each step, from the same entries in the same order."""
     config = load_served(path)
-    federation = maker(config.federation, config.serve.y_dim)()
+    serve = config.serve
+    if config.default:
+        federation = default_federation(serve.x_dim, serve.y_dim, seed=config.federation.seed)
+    else:
+        federation = maker(config.federation, serve.y_dim)()
     forecasts, x, first = {}, None, journal_entries[0].step
     for entry in journal_entries:
         if entry.kind == LABEL:

@@ -35,6 +35,8 @@ PAGES = Path(__file__).parents[2] / "docs"
         (("y_dim = 1", "y_dim = 1\nretain = 5"), "serve.retain: got 5. Pass at least 1000 steps, or false for all."),
         (("y_dim = 1", "y_dim = 1\ndeadline = -1"), "serve.deadline: got -1. Pass a number > 0."),
         (("snapshot_every = 40", "snapshot_every = 0"), "serve.snapshot_every: got int 0"),
+        (("y_dim = 1", "y_dim = 1\ncoverages = []"), "serve.coverages: got an empty list. Pass at least one"),
+        ((FILE[FILE.index("[[agents]]") :], ""), "game: got a table without agents. Add at least one table [[agents]]"),
         (("encoder", "encode"), "agents[0].encoder: got nothing, but a key 'encode'"),
         (("[serve]\nx_dim = 1\ny_dim = 1\nsnapshot_every = 40\n", ""), "serve: got nothing. Add a table [serve] with"),
     ],

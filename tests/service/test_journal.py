@@ -13,22 +13,28 @@ from nashcast.service.journal_read import JournalReader
 from nashcast.service.journal_schema import MIGRATIONS, VERSION
 
 from running import Running, filled, forecasts
-from served import FILE, entries, series, uninterrupted
+from served import DEFAULT, FILE, RULE, entries, series, uninterrupted
+
+KINDS = pytest.mark.parametrize(
+    ("text", "agents"), [(FILE, 3), (RULE, 3), (DEFAULT, 7)], ids=["paper", "rule", "default"]
+)
 
 
-def test_forecasts_are_those_of_the_library_and_replay_gives_them_again(tmp_path):
-    folder = filled(tmp_path)
+@KINDS
+def test_forecasts_are_those_of_the_library_and_replay_gives_them_again(text, agents, tmp_path):
+    folder = filled(tmp_path, text=text)
     expected = uninterrupted(tmp_path / "federation.toml", entries(folder))
-    assert forecasts(folder) == expected
-    with Running(tmp_path) as again:
+    assert forecasts(folder, agents) == expected
+    with Running(tmp_path, text) as again:
         assert 0 < again.recovered.replayed < 60
         assert again.recovered.live.outcome.forecast.tolist() == expected[130]
-        assert forecasts(folder) == expected
+        assert forecasts(folder, agents) == expected
 
 
-def test_replay_from_the_beginning_and_from_every_snapshot_give_the_same_state(tmp_path):
-    folder = filled(tmp_path)
-    with Running(tmp_path) as again:
+@KINDS
+def test_replay_from_the_beginning_and_from_every_snapshot_give_the_same_state(text, agents, tmp_path):
+    folder = filled(tmp_path, text=text)
+    with Running(tmp_path, text) as again:
         views, counts, scores = (
             again.worker.live.agents(),
             again.worker.live.counts(),
@@ -38,23 +44,25 @@ def test_replay_from_the_beginning_and_from_every_snapshot_give_the_same_state(t
     connection.execute("DELETE FROM snapshots")
     connection.commit()
     connection.close()
-    with Running(tmp_path) as anew:
+    with Running(tmp_path, text) as anew:
         assert anew.recovered.snapshot_step is None
+        assert len(views) == agents
         assert anew.worker.live.agents() == views
         assert anew.worker.live.counts() == counts
         np.testing.assert_array_equal(anew.worker.live.scores.recent(), scores)
 
 
-def test_a_label_that_is_late_across_a_restart_teaches_the_same(tmp_path):
+@KINDS
+def test_a_label_that_is_late_across_a_restart_teaches_the_same(text, agents, tmp_path):
     values = series(60)
-    with Running(tmp_path) as running:
+    with Running(tmp_path, text) as running:
         running.observe(values[:41], 0, missing=(39, 40))
-    with Running(tmp_path) as again:  # from the snapshot taken when it stopped
+    with Running(tmp_path, text) as again:  # from the snapshot taken when it stopped
         assert again.recovered.replayed == 0
         again.label(40, values[40])
         again.label(39, values[39])
         again.observe(values[41:60], 41)
-    assert forecasts(again.folder) == uninterrupted(again.file, entries(again.folder))
+    assert forecasts(again.folder, agents) == uninterrupted(again.file, entries(again.folder))
 
 
 def test_forecasts_that_were_not_written_before_a_power_cut_are_written_at_the_next_start(tmp_path):

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
+from nashcast import Intervals
+from nashcast.adaptive.plan import AGENTS as AGENTS_BY_DEFAULT
 from nashcast.service.bodies import LARGEST
-from nashcast.service.bounds import FEWEST, REMEMBERED, make_bounds
 from nashcast.service.entries import LABEL, OBSERVATION, Entry, Outcome, read_entry, read_outcome
 from nashcast.service.live import Live, agent_state
 from nashcast.service.made import make_federation
 from nashcast.service.scores import FIRST_AGENT, Scores
 from nashcast.service.settings import load_served
 
-from served import FILE, federation_file, series
+from served import DEFAULT, FILE, federation_file, series
 
 AGENTS = """
 [[agents]]
@@ -39,11 +40,22 @@ def wild(rng, size: int) -> np.ndarray:
     return kinds[int(rng.integers(len(kinds)))]()
 
 
+DESCRIBED = FILE + AGENTS
+
+
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("game", ["lookback = 2", 'lookback = 3\nplacement = "spread"'])
-def test_no_number_that_is_let_in_stops_the_service(seed, game, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "agents"),
+    [
+        (DESCRIBED, 6),
+        (DESCRIBED.replace("lookback = 2", 'lookback = 3\nplacement = "spread"'), 6),
+        (DEFAULT, 7),
+    ],
+    ids=["central", "spread", "default"],
+)
+def test_no_number_that_is_let_in_stops_the_service(seed, text, agents, tmp_path):
     rng = np.random.default_rng(seed)
-    text = FILE.replace("lookback = 2", game).replace("dim = 1", "dim = 2") + AGENTS
+    text = text.replace("dim = 1", "dim = 2")
     config = load_served(federation_file(tmp_path, text))
     live, seq, missing = Live(make_federation(config), config.serve), 0, []
     for step in range(60):
@@ -58,7 +70,7 @@ def test_no_number_that_is_let_in_stops_the_service(seed, game, tmp_path):
             live.learn(Entry(seq, kind, of, None, given, target, 0.0))
             outcome = live.predict()
             assert np.isfinite(outcome.forecast).all()
-    assert len(live.agents()) == 6
+    assert len(live.agents()) == agents
 
 
 def test_scores_are_means_over_the_window_and_over_everything():
@@ -83,18 +95,47 @@ def test_scores_are_means_over_the_window_and_over_everything():
     np.testing.assert_allclose(longer.recent()[0], scores.recent()[0])
 
 
-def test_bounds_cover_as_often_as_they_say():
-    rng, covered = np.random.default_rng(3), []
-    bounds = make_bounds(2, (0.5, 0.9))
-    for t in range(3000):
-        forecast = rng.normal(size=2)
-        target = forecast + rng.normal(size=2) * [1.0, 10.0]
-        found = bounds.bounds(forecast)
-        assert np.isnan(found).all() == (t < FEWEST)
-        if t > REMEMBERED:
-            covered.append((found[:, 0] <= target) & (target <= found[:, 1]))
-        bounds.learn(forecast, target)
-    np.testing.assert_allclose(np.mean(covered, axis=0), [[0.5, 0.5], [0.9, 0.9]], atol=0.04)
+def observed(live: Live, values, first: int = 0) -> list[Outcome]:
+    """Each step's forecast of the next."""
+    found = []
+    for step, value in enumerate(values, start=first):
+        live.learn(Entry(step + 1, OBSERVATION, step, None, np.array([value]), np.array([value]), 0.0))
+        found.append(live.predict())
+    return found
+
+
+def test_bounds_are_those_of_the_librarys_intervals_and_cover_as_often_as_they_say(tmp_path):
+    config = load_served(federation_file(tmp_path))
+    values = series(1500, seed=4)
+    outcomes = observed(Live(make_federation(config), config.serve), values)
+    assert np.isinf(outcomes[0].bounds).all()
+    forecasts = np.array([outcome.forecast for outcome in outcomes])[:-1]
+    expected = Intervals(1, (0.5, 0.9)).replay(forecasts, values[1:, None])
+    np.testing.assert_array_equal(np.array([outcome.bounds for outcome in outcomes])[:-1], expected)
+    covered = (expected[:, :, 0, 0] <= values[1:, None]) & (values[1:, None] <= expected[:, :, 1, 0])
+    np.testing.assert_allclose(covered.mean(axis=0), [0.5, 0.9], atol=0.02)
+
+
+def test_the_default_federation_is_served_where_no_agents_are_named(tmp_path):
+    config = load_served(federation_file(tmp_path, DEFAULT))
+    live, values = Live(make_federation(config), config.serve), series(200)
+    outcome = observed(live, values)[-1]
+    assert [agent.name for agent in live.agents()] == list(AGENTS_BY_DEFAULT)
+    np.testing.assert_allclose(sum(agent.weight for agent in live.agents()), 1.0)
+    np.testing.assert_allclose(outcome.weights @ outcome.agents, outcome.forecast)
+    assert (outcome.played, outcome.absent) == (True, {})
+    assert outcome.beside != outcome.forecast
+    before = live.counts()
+    assert before["games"] > 300
+    live.learn(Entry(201, OBSERVATION, 200, None, np.zeros(1), np.zeros(1), 0.0))
+    (tmp_path / "saved").mkdir()
+    live.save(tmp_path / "saved")
+    again = Live(make_federation(config), config.serve)
+    again.load(tmp_path / "saved")
+    assert again.counts() == live.counts()
+    quiet = load_served(federation_file(tmp_path, "game = false\n" + DEFAULT))
+    assert make_federation(quiet).beside is None
+    assert quiet.identity() != config.identity()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nashcast import seeds
+from nashcast.adaptive.decoding import FELL_BACK, PLAYED
 from nashcast.adaptive.learning import relearn
 from nashcast.adaptive.memory import (
     FALLBACKS,
@@ -24,6 +25,7 @@ from nashcast.adaptive.plan import AGENTS, LONGEST_SEASON, make_plan, variant_na
 from nashcast.adaptive.step import forecast_step, learn_step
 from nashcast.agents.protocol import Answer, Participant
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.algorithm import Step
 from nashcast.federation.bounds import Bounded, Bounds
 from nashcast.federation.columns import Input, Target
 from nashcast.federation.federation import Record, Replay, distinct
@@ -32,6 +34,7 @@ from nashcast.intervals.intervals import COVERAGES
 from nashcast.maths import check
 
 _BY_ROW = ("targets", "inputs", "taught")
+NOT_FINITE = "the mixture is not finite"
 
 
 class AdaptiveFederation(Bounded):
@@ -203,6 +206,17 @@ class AdaptiveFederation(Bounded):
         if self._memory is None or self._pending is None:
             return {}
         return dict(zip(self._variants(), self._memory.forecasts.T.copy(), strict=True))
+
+    @property
+    def present(self) -> Step | None:
+        """The step that `predict_one` forecast and that is not learnt yet. Its games are not among what it holds."""
+        if self._pending is None or self._memory is None:
+            return None
+        memory = self._memory
+        absent = {len(AGENTS) + i: reason for i, reason in self._absent.items()}
+        played, fell_back = memory.happened[PLAYED] > 0, NOT_FINITE if memory.happened[FELL_BACK] else ""
+        own = self._own_forecasts(memory)
+        return Step(memory.forecast.copy(), self._of_agents(memory.weights), own, absent, None, bool(played), fell_back)
 
     @property
     def season(self) -> int | None:

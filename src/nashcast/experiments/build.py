@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,7 @@ from nashcast.experiments.config import Config, StreamConfig
 from nashcast.experiments.run_encoders import encoder_options, function_file, make_encoder
 from nashcast.experiments.run_schema import Place
 from nashcast.federation import Federation
+from nashcast.intervals.intervals import COVERAGES
 from nashcast.streams import Stream
 from nashcast.streams.catalog import entry, open_stream
 
@@ -87,7 +88,11 @@ def federation_maker(config: Config, stream: Stream) -> Callable[[], Federation]
 
 
 def maker(
-    config: Config, y_dim: int, start: np.ndarray | None = None, deadline: float | None = None
+    config: Config,
+    y_dim: int,
+    start: np.ndarray | None = None,
+    deadline: float | None = None,
+    coverages: Sequence[float] = COVERAGES,
 ) -> Callable[[], Federation]:
     """Encoders are made here, once; each call makes agents that have learnt nothing."""
     parts = []
@@ -104,7 +109,7 @@ def maker(
         agents = [Agent(encoder, name=name, **own) for name, (encoder, own) in zip(names, parts, strict=True)]
         return Federation(
             agents, game=config.game, anchored=config.anchored, ridge=config.ridge, budget=config.budget,
-            mixing=config.mixing, y_dim=y_dim, start=start, seed=config.seed, deadline=deadline,
+            mixing=config.mixing, y_dim=y_dim, start=start, seed=config.seed, deadline=deadline, coverages=coverages,
         )  # fmt: skip
 
     return make

@@ -120,7 +120,7 @@ def parse(
 ) -> Config:
     """A document as `tomllib` reads it, checked: every key is known, every value of its type and in its range.
 
-    live: the stream comes from outside, so the file's own, if it has one, is left aside.
+    live: the stream comes from outside, so the file's own, if it has one, is left aside; and there may be no agents.
     """
     top = Place(source)
     refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE), "A federation file")
@@ -132,7 +132,7 @@ def parse(
         steps=None if "steps" not in document else whole(top.at("steps"), document["steps"], least=1),
         stream=StreamConfig("live") if live else read_stream(top.at("stream"), document.get("stream")),
         game=game,
-        agents=_agents(top.at("agents"), document.get("agents"), folder),
+        agents=() if live and not document.get("agents") else _agents(top.at("agents"), document.get("agents"), folder),
         source=source,
         folder=folder,
         **federation,

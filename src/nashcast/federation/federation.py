@@ -259,6 +259,9 @@ class Federation(Bounded):
                 [unknown if record.target is None else record.target for record in recent], self._y_dim
             ),
         }
+        if self._last is not None and not state.known:  # its label may still come, and teach the rule and the intervals
+            sat_out = np.array(sorted(self._last.absent), dtype=np.int64)
+            arrays |= {"unscored.forecast": self._last.forecast, "unscored.absent": sat_out}
         for prefix, part in self._parts():
             arrays |= {prefix + name: value for name, value in part.save().items()}
         return arrays | self._save_agents(), self._fingerprint()
@@ -286,6 +289,11 @@ class Federation(Bounded):
         self._state = ServerState(
             int(arrays["step"]), arrays["forecasts"], arrays["last_weights"], window, bool(arrays["known"])
         )  # fmt: skip
+        self._pending, self._last = None, None
+        if "unscored.forecast" in arrays:
+            absent = dict.fromkeys(map(int, arrays["unscored.absent"]), "")
+            own, weights = self._state.forecasts, self._state.last_weights
+            self._last = Step(arrays["unscored.forecast"], weights, own, absent, None, False, "")
         self.history.clear()
         if "history.steps" in arrays:
             columns = (arrays[f"history.{name}"] for name in ("steps", "forecasts", "weights", "targets"))

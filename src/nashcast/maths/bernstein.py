@@ -16,6 +16,7 @@ from math import exp, inf, log, sqrt
 from numba import njit
 
 LEAST = log(2.0)  # ln(1/π) of an expert that is all but certain
+SMALLEST = 1e-150  # gains below it are none: their squares would be 0
 
 
 @njit(cache=True)
@@ -25,7 +26,7 @@ def fill_bernstein_weights(total, squares, bound, log_prior, awake, weights):
     for k in range(K):
         if awake[k]:
             weights[k] = log_prior[k]
-            if bound > 0.0:
+            if bound > SMALLEST:
                 rate = 1.0 / sqrt(squares[k] / max(-log_prior[k], LEAST) + 4.0 * bound * bound)
                 weights[k] += log(rate) + rate * total[k]
             best = max(best, weights[k])
@@ -51,7 +52,7 @@ def largest_gain(bound, forecasts, target, mixed, awake):
 def learn_gains(total, squares, bound, log_prior, forecasts, target, mixed, awake):
     """One step: update `total` and `squares`; returns the new bound. An expert asleep gains nothing."""
     largest = largest_gain(bound, forecasts, target, mixed, awake)
-    if bound > 0.0:
+    if bound > SMALLEST:
         for k in range(len(total)):
             if awake[k]:
                 gain = 2.0 * (mixed - target) * (mixed - forecasts[k]) * (bound / largest)

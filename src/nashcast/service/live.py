@@ -10,8 +10,8 @@ import numpy as np
 
 from nashcast.errors import NashcastError
 from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.intervals import Intervals
 from nashcast.maths import check
-from nashcast.service.bounds import make_bounds
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.made import Made
 from nashcast.service.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores
@@ -43,7 +43,7 @@ class Live:
         self._made, self._serve = made, serve
         self._federation = made.make()
         self._beside = None if made.beside is None else made.beside()
-        self._bounds = make_bounds(serve.y_dim, serve.coverages)
+        self._bounds = Intervals(serve.y_dim, serve.coverages)
         self.scores = Scores(len(made.names), serve.window)
         self.step: int | None = None
         self.first: int | None = None
@@ -158,7 +158,9 @@ class Live:
         arrays, about = read_arrays(folder / "service.npz")
         self.step, self.first, self._seq, self._at = (about[name] for name in ("step", "first", "seq", "at"))
         self._last_label_step = about["last_label_step"]
-        self._counts = Counter(about["counts"])
+        # Some of them a federation keeps itself.
+        kept = self._federation.health
+        self._counts = Counter({name: about["counts"][name] - kept[name] for name in _COUNTS})
         self._x, self._last_label = arrays["x"], arrays["last_label"]
         self._absences, self._missed, self._seen = (arrays[name] for name in ("absences", "missed", "seen"))
         waiting = zip(arrays["waiting.steps"], arrays["waiting.forecasts"], strict=True)

@@ -8,13 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast.adaptive import AdaptiveFederation, default_federation
+from nashcast.adaptive.plan import AGENTS
 from nashcast.experiments.build import agent_names, maker, without_game
-from nashcast.experiments.config import AgentConfig
+from nashcast.experiments.config import AgentConfig, Config
 from nashcast.federation import Federation
 from nashcast.service.settings import ServedConfig
 
 # Encoders that run nobody else's code: they may be called for practice, and do the same every time.
 _OURS = ("persistence", "linear", "quadratic_lags", "seasonal", "random_features", "echo_state", "transformer")
+Served = Federation | AdaptiveFederation
 
 
 class Made(NamedTuple):
@@ -25,20 +28,35 @@ class Made(NamedTuple):
     """
 
     names: list[str]
-    make: Callable[[], Federation]
-    beside: Callable[[], Federation] | None
+    make: Callable[[], Served]
+    beside: Callable[[], Served] | None
     repeats: bool = True
 
 
 def make_federation(config: ServedConfig) -> Made:
     """In this process, for now."""
+    if config.default:
+        return _default(config)
     described, serve = config.federation, config.serve
-    make = maker(described, serve.y_dim, deadline=serve.deadline)
-    beside = None
+
+    def made(described: Config) -> Callable[[], Federation]:
+        # The service has intervals of its own: they learn from labels that come any number of steps late.
+        return maker(described, serve.y_dim, deadline=serve.deadline, coverages=())
+
+    make, beside = made(described), None
     if serve.compare and described.game is not None:
-        beside = maker(without_game(described, anchored=True), serve.y_dim, deadline=serve.deadline)
+        beside = made(without_game(described, anchored=True))
     repeats = serve.deadline is None and all(agent.encoder in _OURS for agent in described.agents)
     return Made(agent_names(described), make, beside, repeats)
+
+
+def _default(config: ServedConfig) -> Made:
+    serve, seed = config.serve, config.federation.seed
+
+    def made(game: bool) -> Callable[[], AdaptiveFederation]:
+        return lambda: default_federation(serve.x_dim, serve.y_dim, game=game, seed=seed, coverages=())
+
+    return Made(list(AGENTS), made(config.game), made(False) if serve.compare and config.game else None)
 
 
 def warm_up(config: ServedConfig) -> None:
@@ -46,8 +64,8 @@ def warm_up(config: ServedConfig) -> None:
     described, serve = config.federation, config.serve
     ours = tuple(agent for agent in described.agents if agent.encoder in _OURS)
     ours = ours or (AgentConfig(1, None, "persistence", {}, 1.0, 0.0, 5, None),)
-    practice = ServedConfig(replace(described, agents=tuple(replace(a, count=1) for a in ours)), serve)
-    made = make_federation(practice)
+    practice = config._replace(federation=replace(described, agents=tuple(replace(a, count=1) for a in ours)))
+    made = make_federation(config if config.default else practice)
     lookback = 0 if described.game is None else described.game.lookback
     for make in filter(None, (made.make, made.beside)):
         federation = make()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput
 from nashcast.experiments.build import check_fit, files_of
@@ -45,6 +45,8 @@ class ServeSettings:
         for coverage in self.coverages:
             if not 0 < coverage < 1:
                 raise InvalidInput("coverages", f"{coverage:g}", "Pass numbers between 0 and 1.")
+        if not self.coverages:
+            raise InvalidInput("coverages", "an empty list", "Pass at least one, such as [0.9].")
         if sorted(set(self.coverages)) != list(self.coverages):
             raise InvalidInput("coverages", f"{list(self.coverages)}", "Pass each once, the smallest first.")
         if self.deadline is not None:
@@ -60,15 +62,20 @@ SERVE = options_of(ServeSettings)
 
 
 class ServedConfig(NamedTuple):
-    """A federation file as the service reads it."""
+    """A federation file as the service reads it. default: it names no agents, so the default federation is served."""
 
     federation: Config
     serve: ServeSettings
+    default: bool = False
+    game: bool = True  # of the default federation
 
     def settings(self) -> dict:
         """The whole description in plain values."""
         described = self.federation.settings()
         described.pop("stream")
+        if self.default:
+            described = {"name": self.federation.name, "seed": self.federation.seed, "agents": "default"}
+            described["game"] = self.game
         return described | {"serve": asdict(self.serve) | {"coverages": list(self.serve.coverages)}}
 
     def shape(self, names: list[str]) -> dict:
@@ -104,5 +111,16 @@ def load_served(path: str | Path) -> ServedConfig:
         if error.argument.startswith(source):
             raise
         raise place.moved(error) from None
+    if not config.agents:
+        return ServedConfig(config, serve, default=True, game=_default_game(document, source))
     check_fit(config, serve.x_dim, serve.y_dim)
     return ServedConfig(config, serve)
+
+
+def _default_game(document: Mapping[str, Any], source: str) -> bool:
+    """Whether the default federation plays; a file with settings for other federations means another one."""
+    for name in ("federation", "game"):
+        if name in document and document[name] is not False:
+            remedy = "Add at least one table [[agents]], or leave it out: the default federation sets itself."
+            raise Place(source, name).refused("a table without agents", remedy)
+    return "game" not in document
