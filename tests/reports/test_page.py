@@ -2,9 +2,7 @@
 
 import base64
 import json
-import os
 import re
-import shutil
 import sys
 from types import SimpleNamespace
 
@@ -18,23 +16,16 @@ from nashcast.reports.looks import looks
 from nashcast.reports.page import html_page, write_page
 from nashcast.reports.page_plots import LETTERS, plots
 
+from browsing import launched, overflow
+
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 BUTTONS = {"Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"}
 
 
 @pytest.fixture(scope="module")
 def browser():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        missing = "no Chromium on this machine, which the page's tests drive. Install it: apt-get install chromium"
-        # Continuous integration installs one: there it must not be missing.
-        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -68,10 +59,6 @@ def visit(browser, tmp_path):
 
 def drawn(page) -> int:
     return page.locator(".plot[data-drawn]").count()
-
-
-def overflow(page) -> int:
-    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
 
 def column(page, number: int) -> list[str]:

@@ -5,6 +5,7 @@ import pytest
 from nashcast.service.tokens import TokenFile
 
 from asking import SCOPES
+from browsing import launched
 from served import FILE, Served
 
 WIDE = FILE.replace("x_dim = 1", "x_dim = 2").replace("y_dim = 1", "y_dim = 2")
@@ -23,3 +24,9 @@ def served(tmp_path_factory):
         with running.client(secrets["writer"]) as client:
             client.observe([1.0, 2.0], [3.0, 4.0], step=0)
         yield running
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with launched() as browser:
+        yield browser

@@ -110,7 +110,7 @@ def main(chosen: argparse.Namespace) -> None:
     listener = bind(address)
     address = address._replace(port=listener.getsockname()[1])
     try:
-        first = None if tokens is None or tokens.all() else _first_token(tokens)
+        first = None if tokens is None or tokens.all() else _first_tokens(tokens)
         service = Service(config, chosen.journal, tokens=tokens, limits=limits, accept_changes=chosen.accept_changes)
         if sys.stderr.isatty():
             print("starting; the first time it compiles for up to a minute", file=sys.stderr, flush=True)
@@ -120,25 +120,30 @@ def main(chosen: argparse.Namespace) -> None:
         listener.close()
 
 
-def _first_token(tokens) -> str:
-    """A token to begin with, for who sits at the terminal: elsewhere it would end in a log."""
+def _first_tokens(tokens) -> tuple[str, str]:
+    """Tokens to begin with, for all and for the page, for who sits at the terminal: elsewhere they end in a log."""
     from nashcast.errors import InvalidInput
 
     if not sys.stdout.isatty():
         remedy = "Make one: nashcast serve token add NAME --scope read,write. Or pass --open, for this machine only."
         raise InvalidInput("token file", f"{tokens.path}, which has no tokens", remedy)
-    return tokens.add("first", ["admin"])
+    return tokens.add("first", ["admin"]), tokens.add("page", ["read"])
 
 
-def _say(chosen: argparse.Namespace, address, service, first: str | None) -> None:
+def _say(chosen: argparse.Namespace, address, service, first: tuple[str, str] | None) -> None:
+    # What follows the # stays in the browser: no request, log or proxy sees it.
+    page = address.url + ("/" if first is None else f"/#token={first[1]}")
     if chosen.json:
         step = service.recovered.live.step
-        print_json({"url": address.url, "step": step, "replayed": service.recovered.replayed})
+        made = {} if first is None else {"token": first[0]}
+        print_json({"url": address.url, "page": page, "step": step, "replayed": service.recovered.replayed, **made})
         sys.stdout.flush()
         return
     print(f"serving {service.config.federation.name} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
     if first is not None:
-        print(f"a first token, with scope admin, shown only now: {first}")
+        print(f"a first token, with scope admin, shown only now: {first[0]}")
+    asks = "" if first is not None or chosen.open else "; it asks for a token with scope read"
+    print(f"the page: {page}{asks}")
     sys.stdout.flush()
 
 

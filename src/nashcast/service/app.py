@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 
 from starlette.exceptions import HTTPException
-from starlette.routing import Route, Router
+from starlette.routing import Router
 
 from nashcast.service.guard import PUBLIC, Guard
+from nashcast.service.pages import pages
 from nashcast.service.problems import Refused
 from nashcast.service.routes import routes
 from nashcast.service.state import Service
 
 
-def make_app(service: Service, pages: Sequence[Route] = ()) -> Callable:
-    """For an ASGI server. The service is open already; it is started and stopped with the application.
-
-    pages: answered to everybody, so without a word of the stream; what they show they ask for with a token.
-    """
+def make_app(service: Service) -> Callable:
+    """For an ASGI server. The service is open already; it is started and stopped with the application."""
+    page = pages()
 
     @asynccontextmanager
     async def lifespan(app):
@@ -28,7 +27,7 @@ def make_app(service: Service, pages: Sequence[Route] = ()) -> Callable:
         finally:
             await service.stop()
 
-    router = Router([*pages, *routes(service)], redirect_slashes=False, lifespan=lifespan)
+    router = Router([*page, *routes(service)], redirect_slashes=False, lifespan=lifespan)
 
     async def routed(scope, receive, send) -> None:
         # With it the router raises where nothing fits, instead of answering in words of its own.
@@ -38,7 +37,7 @@ def make_app(service: Service, pages: Sequence[Route] = ()) -> Callable:
         except HTTPException as error:
             raise _refused(scope, error) from None
 
-    public = (*PUBLIC, *(page.path for page in pages))
+    public = (*PUBLIC, *(route.path for route in page))
     return Guard(routed, service.tokens, service.limits.rate, service.answers, public)
 
 

@@ -88,6 +88,7 @@ class Feed:
                 yield data
                 seen = number
                 self.sent += 1
+        yield _event("end", {"why": "the service stops" if self._closed else "the token is no longer valid"})
 
     def _message(self) -> bytes:
         pairs, events = list(self._pairs), list(self._events)

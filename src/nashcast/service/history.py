@@ -31,13 +31,16 @@ def read_history(service: Service, first: int | None, last: int | None, limit: i
             } | _NO_FORECAST  # fmt: skip
     serve = service.config.serve
     for outcome in service.reader.outcomes(begin, stop, len(service.made.names), serve.y_dim, every):
-        empty = {"step": outcome.step, "at": None, "x": None, "target": None, "late": False}
+        empty = {"step": outcome.step, "at": None, "x": None, "target": None, "late": False} | _NO_FORECAST
         rows[outcome.step] = rows.get(outcome.step, empty) | forecast_row(outcome)
+    for entry in service.reader.entries(begin - 1, stop - 1, every, every - 1):
+        if entry.y is not None and entry.step + 1 in rows:
+            rows[entry.step + 1]["persistence"] = plain(entry.y)
     following = stop + every
     return {**head, "rows": [rows[step] for step in sorted(rows)], "next": following if following <= end else None}
 
 
 _NO_FORECAST = {
-    "forecast": None, "bounds": None, "weights": None, "agents": None, "beside": None, "absent": {}, "played": False,
+    "persistence": None, "forecast": None, "bounds": None, "weights": None, "agents": None, "beside": None, "absent": {}, "played": False,
     "fell_back": False,
 }  # fmt: skip

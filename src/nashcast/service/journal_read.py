@@ -57,11 +57,14 @@ class JournalReader:
         pages = self._connection.execute("PRAGMA page_count").fetchone()[0]
         return count, pages * self._connection.execute("PRAGMA page_size").fetchone()[0]
 
-    def entries(self, first: int, last: int, every: int = 1) -> Iterator[Entry]:
-        """Observations and late labels of steps first … last, in order of steps, a label after its observation."""
+    def entries(self, first: int, last: int, every: int = 1, offset: int = 0) -> Iterator[Entry]:
+        """Observations and late labels of steps first … last, in order of steps, a label after its observation.
+
+        offset: what is left of those steps when they are divided by `every`.
+        """
         rows = self._connection.execute(
-            f"SELECT {_ENTRY} FROM entries WHERE step BETWEEN ? AND ? AND step % ? = 0 ORDER BY step, kind",
-            (first, last, every),
+            f"SELECT {_ENTRY} FROM entries WHERE step BETWEEN ? AND ? AND step % ? = ? ORDER BY step, kind",
+            (first, last, every, offset),
         )
         return map(read_entry, rows)
 

@@ -12,6 +12,7 @@ from nashcast.errors import NashcastError
 from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.intervals import Intervals
 from nashcast.maths import check
+from nashcast.maths.game import Equilibrium
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.made import Made
 from nashcast.service.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores
@@ -56,6 +57,7 @@ class Live:
         # Forecasts of steps whose label is not known: of mixture, persistence, no game and agents, (columns, y_dim).
         self._waiting: OrderedDict[int, np.ndarray] = OrderedDict()
         self._counts: Counter[str] = Counter()
+        self._certified: tuple[Equilibrium, float, float] | None = None
         self._absences = np.zeros(len(made.names), dtype=np.int64)
         self._missed = np.zeros(len(made.names), dtype=np.int64)
         self._seen = np.full(len(made.names), np.nan)
@@ -130,7 +132,10 @@ class Live:
             return None
         from nashcast.maths.certificate import certify
 
-        return certify(game).worst, float(np.max(game.conditions))
+        # Many may look at the same step.
+        if self._certified is None or self._certified[0] is not game:
+            self._certified = game, certify(game).worst, float(np.max(game.conditions))
+        return self._certified[1:]
 
     def save(self, folder: Path) -> None:
         """All that is learnt, as files in a folder. To be called after `learn` and before `predict`."""

@@ -89,6 +89,7 @@ ANSWERS: dict[str, Any] = {
         x=_or_null(_list(_MAYBE)),
         target=_or_null(_list(_NUMBER)),
         late=_FLAG,
+        persistence=_or_null(_list(_NUMBER)),
         forecast=_or_null(_list(_NUMBER)),
         bounds=_or_null(_list(_list(_list(_MAYBE)))),
         weights=_or_null(_list(_NUMBER)),
