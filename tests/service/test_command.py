@@ -1,6 +1,8 @@
 """`nashcast serve` and its tokens as a stranger meets them: files it reads, what it prints, what it refuses."""
 
+import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -141,3 +143,26 @@ def test_every_key_and_option_is_documented():
         assert f"`{option}" in page
     for option in ("--max-body", "--rate", "--readers", "--accept-changes"):
         assert f"`{option}" in page
+
+
+def test_at_a_terminal_a_first_start_makes_tokens_and_shows_the_page_with_one(tmp_path):
+    path, (ours, theirs) = federation_file(tmp_path), os.openpty()
+    command = [sys.executable, "-m", "nashcast", "serve", str(path), "--port", "0", "--journal", str(tmp_path / "j")]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=theirs, stderr=log, stdin=subprocess.DEVNULL)
+    os.close(theirs)
+    said = ""
+    with contextlib.suppress(OSError):  # how a terminal says that the other end is gone
+        while "the page: " not in said or not said.endswith("\n"):
+            said += os.read(ours, 4096).decode()
+    process.terminate()
+    assert process.wait(30) == 0
+    os.close(ours)
+    admin = re.search(r"with scope admin, shown only now: (nashcast_\S{43})", said)[1]
+    url, read = re.search(r"the page: (http://127\.0\.0\.1:\d+/)#token=(nashcast_\S{43})", said).groups()
+    tokens = TokenFile(tmp_path / "j" / "tokens.json")
+    assert (tokens.find(admin).scopes, tokens.find(read).scopes) == (("admin",), ("read",))
+    assert url[:-1] in said.splitlines()[0]
+    log = (tmp_path / "log").read_text()
+    assert admin not in log
+    assert read not in log

@@ -3,6 +3,7 @@
 import os
 import re
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -225,3 +226,10 @@ def test_the_page_is_open_to_all_and_says_nothing_of_the_stream(served):
     assert {f"/{name}" for name in named} < set(paths)
     assert ask(served, "GET", "/page/none.js", token=None)[0] == 401
     assert ask(served, "POST", "/", b"{}")[0] == 405
+
+
+def test_every_file_of_the_page_is_in_the_wheel():
+    packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["nashcast"]
+    package = ROOT / "src" / "nashcast"
+    there = {path for pattern in packed for path in package.glob(pattern)}
+    assert set((package / "service" / "page").iterdir()) <= there

@@ -41,6 +41,6 @@ def read_history(service: Service, first: int | None, last: int | None, limit: i
 
 
 _NO_FORECAST = {
-    "persistence": None, "forecast": None, "bounds": None, "weights": None, "agents": None, "beside": None, "absent": {}, "played": False,
-    "fell_back": False,
+    "persistence": None, "forecast": None, "bounds": None, "weights": None, "agents": None, "beside": None,
+    "absent": {}, "played": False, "fell_back": False,
 }  # fmt: skip

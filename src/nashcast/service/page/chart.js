@@ -117,7 +117,7 @@ export class Chart {
     const scale = drawn.log ? Math.log : (value) => value;
     const y = (value) => height - BOTTOM - ((scale(value) - scale(low)) / (scale(high) - scale(low))) * (height - TOP - BOTTOM);
     this.#x = x;
-    const wantedY = Math.max(2, Math.floor((height - TOP - BOTTOM) / 36));
+    const wantedY = Math.min(8, Math.max(2, Math.floor((height - TOP - BOTTOM) / 36)));
     const across = drawn.log ? logTicks(low, high) : ticks(low, high, wantedY);
     const along = ticks(first, last, Math.max(2, Math.floor((width - LEFT) / 75)), 1);
     this.#grid(across, along, x, y, width, height, drawn.rule);
