@@ -123,7 +123,8 @@ def parse(
     live: the stream comes from outside, so the file's own, if it has one, is left aside; and there may be no agents.
     """
     top = Place(source)
-    refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE), "A federation file")
+    hub = ("hub",) if live else ()
+    refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE, *hub), "A federation file")
     game = read_game(top.at("game"), document.get("game", False))
     federation = read_federation(top.at("federation"), document.get("federation", {}), game)
     return Config(

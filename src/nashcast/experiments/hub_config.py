@@ -9,6 +9,7 @@ from typing import Any
 
 from nashcast.experiments.config import (
     GAME,
+    OF_SERVICE,
     StreamConfig,
     changed,
     read_federation,
@@ -71,7 +72,7 @@ def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path
     if isinstance(document.get("agents"), list):
         remedy = 'Name those who may take part in the table [hub]: agents = ["…"]. Their encoders are their owners\'.'
         raise top.at("agents").refused("tables of agents", remedy)
-    refuse_unknown(top, document, TOP, "A hub's file")
+    refuse_unknown(top, document, (*TOP, *OF_SERVICE), "A hub's file")
     game = read_game(top.at("game"), document.get("game", False))
     return HubConfig(
         name=read(top.at("name"), document.get("name", Path(source).stem), "str"),
@@ -82,11 +83,12 @@ def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path
         game=game,
         source=source,
         folder=folder,
-        **_hub(top.at("hub"), document.get("hub"), folder, game),
+        **read_hub(top.at("hub"), document.get("hub"), folder, game),
     )
 
 
-def _hub(place: Place, value: Any, folder: Path, game: Game | None) -> dict[str, Any]:
+def read_hub(place: Place, value: Any, folder: Path, game: Game | None) -> dict[str, Any]:
+    """The table [hub]. folder: where its paths start."""
     if value is None:
         raise place.refused("nothing", 'Add a table [hub] with folder = "…", made by `nashcast enroll create`.')
     given = table(place, value)

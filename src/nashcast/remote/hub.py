@@ -27,7 +27,7 @@ from nashcast.remote.deadlines import Fixed, Learned
 from nashcast.remote.enrolment import HUB_SEED, read
 from nashcast.remote.hub_post import MALFORMED
 from nashcast.remote.message_checks import read_hello
-from nashcast.remote.messages import Notice, StepRecord
+from nashcast.remote.messages import Hello, Notice, StepRecord
 from nashcast.remote.remote_federation import RemoteFederation
 from nashcast.remote.subjects import everybody_subject, steps_subject, tell_subject
 from nashcast.remote.wire import MalformedMessage, pack
@@ -80,6 +80,7 @@ class Hub(RemoteFederation):
         self._heard: dict[str, bytes] = {}  # of each agent its last hello, until it is greeted
         self._complaints = Complaints(lambda line: log.warning("hub: %s", line))
         self._here: set[str] = set()
+        self._said: dict[str, Hello] = {}  # of each agent its last hello
         self._away: dict[str, str] = {}  # who missed the last step, and whether "late" or "absent"
         self._keeping: Future | None = None
         if url is None and lasting_broker(folder) is not None:
@@ -126,6 +127,13 @@ class Hub(RemoteFederation):
         if self._pending is None:
             raise NashcastError("nothing is forecast yet: call predict_one first.")
         return self._pending[1]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether every agent that is here and in this run is past the present step: see `renew`."""
+        self._greet_all()
+        at = [said.at for name, said in self._said.items() if name in self._here and said.run == self.run]
+        return bool(at) and min(at) > self.step
 
     def wait_for_agents(
         self, seconds: float, names: Sequence[str] | None = None, progress: Callable[[list[str]], None] | None = None
@@ -201,7 +209,7 @@ class Hub(RemoteFederation):
     def _greet_all(self) -> None:
         while self._heard:
             sender, data = self._heard.popitem()
-            self.greet(data, sender)
+            self._said[sender] = self.greet(data, sender)
             self._here.add(sender)
 
     def _done(self, state: ServerState, x: np.ndarray) -> Step:

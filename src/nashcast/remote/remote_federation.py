@@ -94,6 +94,14 @@ class RemoteFederation(Federation):
             self._run = int(read_arrays(path)[1].get("run", -1))
         super().load(path)
 
+    def renew(self) -> None:
+        """Another run from the present step on, for a hub that has gone back: agents past it begin anew."""
+        self._begun()
+        self._run, self._pending = secrets.randbits(63), None
+        for peer in self._peers:
+            peer.introduced = None
+        self._post = self._make_post(self.agents, self._deadline, self._keep_messages)
+
     def _save_agents(self) -> dict[str, np.ndarray]:
         # All in two arrays: a hub saves after every step, and each array of a file costs time.
         saved = [peer.save() for peer in self._peers]

@@ -69,8 +69,8 @@ class Journal:
         self._connection.close()
         self._lock.close()
 
-    def append(self, entries: Sequence[Entry]) -> None:
-        """Durable when this returns; none of them is there if it raises JournalUnwritable."""
+    def append(self, entries: Sequence[Entry]) -> list[int]:
+        """Durable when this returns their checksums; none of them is there if it raises JournalUnwritable."""
         chain, rows = self.chain, []
         for entry in entries:
             cells = entry.row(0)[:7]
@@ -80,6 +80,7 @@ class Journal:
             self._connection.executemany(f"INSERT INTO entries ({_ENTRY}) VALUES (?,?,?,?,?,?,?,?)", rows)
         self.chain, self.seq = chain, entries[-1].seq
         self.step = max([entry.step for entry in entries if entry.kind == OBSERVATION], default=self.step)
+        return [row[7] for row in rows]
 
     def record(self, outcomes: Iterable[Outcome], events: Iterable[tuple] = ()) -> None:
         """What followed. It survives the end of this process; a power cut may take it, and start-up computes it again.

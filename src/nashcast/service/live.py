@@ -20,6 +20,8 @@ from nashcast.service.settings import ServeSettings
 
 # Forecasts without a label that wait for a late one; older ones are no longer scored.
 WAITING = 1000
+# What reasons say of an agent that took too long, here and elsewhere, and of one that is not there at all.
+_LATE, _AWAY = ("deadline", "no answer within"), "not connected"
 # Steps in a row without an agent after which it is called gone rather than late or benched.
 GONE_AFTER = 3
 _COUNTS = ("games", "fallbacks", "missing labels", "late labels")
@@ -215,9 +217,9 @@ class Live:
 def agent_state(reason: str | None, missed: int) -> str:
     if reason is None:
         return "in"
-    if missed >= GONE_AFTER:
+    if missed >= GONE_AFTER or reason == _AWAY:
         return "gone"
-    return "late" if "deadline" in reason else "benched"
+    return "late" if any(words in reason for words in _LATE) else "benched"
 
 
 def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

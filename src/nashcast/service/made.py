@@ -1,4 +1,4 @@
-"""From a federation file to the federation behind the service. Agents elsewhere get in here and nowhere else."""
+"""From a federation file to the federation behind the service."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from nashcast.adaptive.plan import AGENTS
 from nashcast.experiments.build import agent_names, maker, without_game
 from nashcast.experiments.config import AgentConfig, Config
 from nashcast.federation import Federation
+from nashcast.service.elsewhere import Elsewhere
 from nashcast.service.settings import ServedConfig
 
 # Encoders that run nobody else's code: they may be called for practice, and do the same every time.
@@ -25,16 +26,20 @@ class Made(NamedTuple):
 
     repeats: whether a step computed again from the same observations is the same, bit for bit. Where it may not be
         (somebody else's code, deadlines, agents elsewhere), all that is learnt is saved after every step.
+    elsewhere: the hub of agents that are not in this process, if they are not.
     """
 
     names: list[str]
     make: Callable[[], Served]
     beside: Callable[[], Served] | None
     repeats: bool = True
+    elsewhere: Elsewhere | None = None
 
 
 def make_federation(config: ServedConfig) -> Made:
-    """In this process, for now."""
+    if config.hub is not None:
+        elsewhere = Elsewhere(config, config.hub)
+        return Made(list(config.hub.agents), elsewhere.make, None, repeats=False, elsewhere=elsewhere)
     if config.default:
         return _default(config)
     described, serve = config.federation, config.serve
@@ -61,6 +66,11 @@ def _default(config: ServedConfig) -> Made:
 
 def warm_up(config: ServedConfig) -> None:
     """Compile what a step needs before anybody waits for one, on numbers that mean nothing."""
+    if config.hub is not None:
+        from nashcast.remote.warm_up import warm_up as warm_up_games
+
+        warm_up_games()
+        return
     described, serve = config.federation, config.serve
     ours = tuple(agent for agent in described.agents if agent.encoder in _OURS)
     ours = ours or (AgentConfig(1, None, "persistence", {}, 1.0, 0.0, 5, None),)

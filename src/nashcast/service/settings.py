@@ -61,13 +61,29 @@ class ServeSettings:
 SERVE = options_of(ServeSettings)
 
 
+class HubPlace(NamedTuple):
+    """As in the table [hub] of a hub's file; agents: their names, all that are enrolled if the file names none."""
+
+    folder: Path
+    agents: tuple[str, ...]
+    broker: str | None
+    certs: Path | None
+    deadline: float | None
+    wait: float
+    masked: bool
+
+
 class ServedConfig(NamedTuple):
-    """A federation file as the service reads it. default: it names no agents, so the default federation is served."""
+    """A federation file as the service reads it. default: it names no agents, so the default federation is served.
+
+    hub: where agents elsewhere are reached, if the file says so; then there are no others.
+    """
 
     federation: Config
     serve: ServeSettings
     default: bool = False
     game: bool = True  # of the default federation
+    hub: HubPlace | None = None
 
     def settings(self) -> dict:
         """The whole description in plain values."""
@@ -76,6 +92,9 @@ class ServedConfig(NamedTuple):
         if self.default:
             described = {"name": self.federation.name, "seed": self.federation.seed, "agents": "default"}
             described["game"] = self.game
+        if self.hub is not None:
+            described["agents"] = list(self.hub.agents)
+            described["hub"] = {"masked": self.hub.masked}
         return described | {"serve": asdict(self.serve) | {"coverages": list(self.serve.coverages)}}
 
     def shape(self, names: list[str]) -> dict:
@@ -111,10 +130,30 @@ def load_served(path: str | Path) -> ServedConfig:
         if error.argument.startswith(source):
             raise
         raise place.moved(error) from None
+    if "hub" in document:
+        return ServedConfig(config, serve, hub=_hub(document, config, serve, source))
     if not config.agents:
         return ServedConfig(config, serve, default=True, game=_default_game(document, source))
     check_fit(config, serve.x_dim, serve.y_dim)
     return ServedConfig(config, serve)
+
+
+def _hub(document: Mapping[str, Any], config: Config, serve: ServeSettings, source: str) -> HubPlace:
+    from nashcast.experiments.hub_config import read_hub
+    from nashcast.remote.enrolment import read
+
+    place = Place(source, "hub")
+    if config.agents:
+        raise place.refused("a hub beside tables of agents", "Leave one of them out: [hub] or [[agents]].")
+    if isinstance(document["hub"], Mapping) and "pace" in document["hub"]:
+        raise place.at("pace").refused(str(document["hub"]["pace"]), "Leave it out: observations set the pace.")
+    if serve.deadline is not None:
+        raise Place(source, "serve.deadline").refused(f"{serve.deadline:g} with a hub", "Set it in the table [hub].")
+    given = read_hub(place, document["hub"], config.folder, config.game)
+    names = given["agents"]
+    if names is None:
+        names = tuple(read(given["hub"]).agents)
+    return HubPlace(given["hub"], names, *(given[name] for name in HubPlace._fields[2:]))
 
 
 def _default_game(document: Mapping[str, Any], source: str) -> bool:

@@ -56,8 +56,8 @@ def tidy(journal: Journal) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def load_snapshot(journal: Journal, snapshot: dict, made: Made, serve: ServeSettings) -> Live:
-    """The federation as it was. Raises NashcastError if a file is missing or not what was written."""
+def check_snapshot(journal: Journal, snapshot: dict) -> Path:
+    """Its folder. Raises NashcastError if a file is missing or not what was written."""
     folder = journal.folder / FOLDER / snapshot["folder"]
     for name, digest in json.loads(snapshot["files"]).items():
         path = folder / name
@@ -67,6 +67,12 @@ def load_snapshot(journal: Journal, snapshot: dict, made: Made, serve: ServeSett
             sound = False
         if not sound:
             raise NashcastError(f"the snapshot of step {snapshot['step']} is damaged: {path} is not what was written.")
+    return folder
+
+
+def load_snapshot(journal: Journal, snapshot: dict, made: Made, serve: ServeSettings) -> Live:
+    """The federation as it was."""
+    folder = check_snapshot(journal, snapshot)
     live = Live(made, serve)
     live.load(folder)
     return live

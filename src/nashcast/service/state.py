@@ -67,6 +67,9 @@ class Service:
             )  # fmt: skip
             self.reader = JournalReader(self.folder)
             live = self.recovered.live
+            if self.made.elsewhere is not None and self.made.elsewhere.settle():
+                self.journal.record([live.predict()])
+                self.journal.log("agents", "were past the last observation, and begin anew", live.step)
             if live.outcome is not None:
                 assert live.step is not None
                 self._stands(live.outcome, self._last_time())
@@ -74,6 +77,7 @@ class Service:
             origin = "the beginning" if start is None else f"the snapshot of step {start}"
             self.journal.log("start", f"from {origin}, {self.recovered.replayed} entries replayed", live.step)
         except BaseException:
+            self._close_hub()
             self.journal.close()
             raise
         logger.info("journal %s: %s, %d entries replayed", self.folder, origin, self.recovered.replayed)
@@ -97,8 +101,13 @@ class Service:
     def close(self) -> None:
         if self.worker.failed is None:
             self.journal.log("stop", "in order", self.step)
+        self._close_hub()
         self.reader.close()
         self.journal.close()
+
+    def _close_hub(self) -> None:
+        if self.made.elsewhere is not None:
+            self.made.elsewhere.close()
 
     async def ask(self, call: Callable[[], Any]) -> Any:
         """What a function returns when called by the thread that computes."""

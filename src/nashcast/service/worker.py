@@ -20,7 +20,7 @@ from nashcast.service.journal_schema import JournalUnwritable
 from nashcast.service.live import Live
 from nashcast.service.made import Made
 from nashcast.service.settings import ServeSettings
-from nashcast.service.snapshots import load_snapshot, take_snapshot, tidy
+from nashcast.service.snapshots import check_snapshot, load_snapshot, take_snapshot, tidy
 
 logger = logging.getLogger("nashcast.service")
 # Observations committed together at most, and observations that may wait in all.
@@ -92,7 +92,7 @@ class Worker(threading.Thread):
                     self._fail(error)
                     self._deliver([(job.future, Failed(str(self.failed))) for job in group])
         if self.failed is None and self.live.step is not None and self._saved_at != self.live.step:
-            self._try_snapshot()
+            self._try_snapshot(self._journal.seq, self._journal.chain)
 
     def _gather(self) -> list[list[Job]]:
         """Groups of jobs that wait now; a call is a group by itself."""
@@ -133,7 +133,7 @@ class Worker(threading.Thread):
                 answers.append((job.future, conflict))
         if intake.entries:
             try:
-                self._commit(intake.entries)
+                chains = self._commit(intake.entries)
             except JournalUnwritable as error:
                 # Nothing of the group is there, and what was posted before is as it was.
                 self.unwritable = str(error)
@@ -141,7 +141,7 @@ class Worker(threading.Thread):
                 refused = [(each, error if _new(answer) else answer) for each, answer in answers]
                 self._deliver([(each, self._with_outcome(answer)) for each, answer in refused])
                 return
-            self._compute(intake.entries)
+            self._compute(intake.entries, chains)
         self.counts["accepted"] += len(intake.entries)
         self.counts["duplicates"] += sum(answer.duplicates for _, answer in answers if isinstance(answer, Receipt))
         self._deliver([(each, self._with_outcome(answer)) for each, answer in answers])
@@ -158,25 +158,25 @@ class Worker(threading.Thread):
             answer = error
         self._deliver([(job.future, answer)])
 
-    def _commit(self, entries: list[Entry]) -> None:
+    def _commit(self, entries: list[Entry]) -> list[int]:
         began = time.perf_counter()
-        self._journal.append(entries)
+        chains = self._journal.append(entries)
         self.unwritable = None
         self.counts["groups"] += 1
         self.seconds["commit"] += time.perf_counter() - began
+        return chains
 
-    def _compute(self, entries: list[Entry]) -> None:
+    def _compute(self, entries: list[Entry], chains: list[int]) -> None:
         began = time.perf_counter()
         steps, events = [], []
-        for entry in entries:
+        for entry, chain in zip(entries, chains, strict=True):
             before = self.live.outcome
             self.live.learn(entry)
-            last = entry is entries[-1]
-            # The journal's checksum is that of its last entry, so a snapshot stands at the end of a group.
-            if last and self._due():
+            # At the end of a group is often enough, but for agents elsewhere: they cannot go back with the service.
+            if (entry is entries[-1] or self._made.elsewhere is not None) and self._due():
                 # Forecasts of before a snapshot are not computed again, so they are written first.
                 self._try_record()
-                self._try_snapshot()
+                self._try_snapshot(entry.seq, chain)
             outcome = self.live.predict()
             steps.append((entry, outcome))
             changed = changes(before, outcome, entry.at, self.live.fell_back)
@@ -191,12 +191,12 @@ class Worker(threading.Thread):
         assert self.live.step is not None
         return self._saved_at is None or self.live.step - self._saved_at >= self._every or self._every == 1
 
-    def _try_snapshot(self) -> None:
+    def _try_snapshot(self, seq: int, chain: int) -> None:
         """A snapshot only shortens the next start: without room for one, the service goes on."""
         if self._unwritten:
             return
         try:
-            take_snapshot(self._journal, self.live, self._journal.seq, self._journal.chain)
+            take_snapshot(self._journal, self.live, seq, chain)
             self.counts["snapshots"] += 1
             self._saved_at = self.live.step
             tidy(self._journal)
@@ -234,13 +234,13 @@ class Worker(threading.Thread):
     def restore(self, name: str) -> dict:
         """To be asked. Everything after the save point is withdrawn, in memory and in the journal."""
         snapshot = self._named(name)
-        try:
-            live = load_snapshot(self._journal, snapshot, self._made, self._serve)
-            outcome = live.predict()
-        except NashcastError as error:
-            raise Conflict("damaged", f"{error} Nothing was changed.") from error
         if not self._journal.holds(snapshot["seq"]):
             raise Conflict("too_old", f"name: got {name!r}, whose step {snapshot['step']} the journal no longer holds.")
+        try:
+            check_snapshot(self._journal, snapshot)
+            live, outcome = self._from(snapshot)
+        except NashcastError as error:
+            raise Conflict("damaged", f"{error} Nothing was changed.") from error
         now = time.time()
         withdrawn = self._journal.withdraw(snapshot["seq"], snapshot["chain"], snapshot["step"])
         self.live, self._saved_at = live, snapshot["step"]
@@ -251,6 +251,19 @@ class Worker(threading.Thread):
             tidy(self._journal)
         self._publish(Published([], events, outcome, now))
         return {"name": name, "step": live.step, "withdrawn": withdrawn}
+
+    def _from(self, snapshot: dict) -> tuple[Live, Outcome]:
+        elsewhere = self._made.elsewhere
+        try:
+            live = load_snapshot(self._journal, snapshot, self._made, self._serve)
+            if elsewhere is not None:
+                elsewhere.renew()
+            return live, live.predict()
+        except NashcastError as error:
+            if elsewhere is not None:  # there is one hub, and it is no longer where it was
+                self._fail(error)
+                raise RuntimeError(self.failed) from error
+            raise
 
     def drop(self, name: str) -> dict:
         """To be asked."""

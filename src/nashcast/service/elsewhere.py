@@ -1,0 +1,64 @@
+"""Agents that are not in this process: the hub through which the service reaches them."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from nashcast.service.settings import HubPlace, ServedConfig
+
+if TYPE_CHECKING:
+    from nashcast.remote.hub import Hub
+
+logger = logging.getLogger("nashcast.service")
+
+
+class Elsewhere:
+    """One hub at a time. What it has learnt is in the service's snapshots: it keeps no state of its own."""
+
+    def __init__(self, config: ServedConfig, place: HubPlace):
+        self._config, self._place = config, place
+        self._hub: Hub | None = None
+
+    def make(self) -> Hub:
+        """A hub that has learnt nothing, with all agents that come in time."""
+        from nashcast.remote.hub import Hub
+
+        if self._hub is not None and not self._hub.agents:
+            return self._hub
+        self.close()
+        place, described = self._place, self._config.federation
+        self._hub = Hub(
+            place.folder, agents=place.agents, url=place.broker, certs=place.certs, deadline=place.deadline,
+            state=False, game=described.game, anchored=described.anchored, ridge=described.ridge,
+            budget=described.budget, mixing=described.mixing, y_dim=self._config.serve.y_dim, seed=described.seed,
+            masked=place.masked, coverages=(),
+        )  # fmt: skip
+        logger.info("agents find the hub at %s: %s", self._hub.url, ", ".join(place.agents))
+        self._wait(self._hub)
+        return self._hub
+
+    def settle(self) -> bool:
+        """Whether agents have been told to begin anew: they are past what the service has gone back to."""
+        if self._hub is None or not self._hub.agents or not self._hub.is_behind:
+            return False
+        self.renew()
+        return True
+
+    def renew(self) -> None:
+        """Agents begin anew: the service has gone back to a save point."""
+        if self._hub is not None:
+            self._hub.renew()
+
+    def close(self) -> None:
+        hub, self._hub = self._hub, None
+        if hub is not None:
+            hub.close()
+
+    def _wait(self, hub: Hub) -> None:
+        missing = hub.wait_for_agents(min(0.2, self._place.wait))
+        if missing and self._place.wait > 0.2:
+            logger.info("waiting up to %g s for %s", self._place.wait, ", ".join(missing))
+            missing = hub.wait_for_agents(self._place.wait)
+        if missing:
+            logger.warning("beginning without %s: they may come later", ", ".join(missing))
