@@ -1,6 +1,7 @@
 """`nashcast demo`: five agents of different families, federated on a drifting series and on a real one.
 
 With --federated: three organisations with an agent each, in processes of their own.
+With --live: four of them behind the service, and its page.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
+from nashcast.errors import InvalidInput
 
 
 def add_to(commands) -> None:
@@ -24,6 +26,13 @@ def add_to(commands) -> None:
         "--federated", action="store_true",
         help="three organisations instead, with a hub, a broker and agents in processes of their own; one is killed",
     )  # fmt: skip
+    demo.add_argument(
+        "--live", action="store_true",
+        help="four organisations behind the service instead, and its page in the browser; one agent dies and comes back",
+    )  # fmt: skip
+    demo.add_argument("--seconds", type=float, default=60.0, metavar="N", help="of the live run (60)")
+    demo.add_argument("--port", type=int, default=0, metavar="N", help="of the live run's page (any that is free)")
+    demo.add_argument("--no-browser", action="store_true", help="only print the address of the live run's page")
     demo.add_argument("--json", action="store_true", help="print one JSON object")
     demo.add_argument("--seed", type=int, default=2024, metavar="N", help="seed of everything random (2024)")
     demo.add_argument(
@@ -38,8 +47,13 @@ def run(chosen: argparse.Namespace) -> None:
     from nashcast.streams import concept_shift, ecb_rates
 
     check.whole("--seed", chosen.seed, least=0)
+    if chosen.federated and chosen.live:
+        raise InvalidInput("demo", "--federated with --live", "Pass one of them.")
     if chosen.federated:
         run_federated(chosen)
+        return
+    if chosen.live:
+        run_live(chosen)
         return
     steps = check.whole("--steps", 2000 if chosen.steps is None else chosen.steps, least=100)
     if not chosen.json:
@@ -121,6 +135,60 @@ def federated_page(shown) -> str:
     for name, left in shown.left.items():
         lines.append(f"  {name:14}{left['bytes']:9,} bytes in all: {', '.join(left['named'])}")
     lines.append(f"  nobody's: {', '.join(shown.stayed)}")
+    return "\n".join(lines)
+
+
+def run_live(chosen: argparse.Namespace) -> None:
+    from nashcast.maths import check
+    from nashcast.service.extras import need_server
+
+    need_server()
+    from nashcast.service.live_show import show
+
+    seconds = check.number("--seconds", chosen.seconds, least=1.0)
+    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
+    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
+
+    def say(line: str) -> None:
+        progress.clear()
+        print(line, file=sys.stderr, flush=True)
+
+    def visit(page: str) -> None:
+        import webbrowser
+
+        if not chosen.no_browser and not webbrowser.open(page):
+            say("no browser could be opened: open that address in one")
+
+    say("Starting six processes; the first run compiles for up to a minute. Ctrl-C ends it.")
+    try:
+        shown = show(
+            seconds, check.whole("--port", chosen.port, least=0), chosen.seed, say, visit,
+            lambda done, total: progress("steps", done, total),
+        )  # fmt: skip
+    finally:
+        progress.clear()
+    if chosen.json:
+        print_json(shown._asdict())
+    else:
+        print(live_page(shown))
+
+
+def live_page(shown) -> str:
+    base, killed = shown.errors["persistence"], shown.killed
+    lines = [
+        f"\n{shown.steps} steps through broker, hub, service and journal{', stopped early' if shown.stopped else ''}",
+        f"  {'':14}{'model':18}{'shares':11}{'MSE':>11}{'÷ persistence':>15}{'weight':>9}{'sat out':>9}",
+    ]
+    for member in shown.members:
+        name, error = member["name"], shown.errors[member["name"]]
+        numbers = f"{error:11.3e}{error / base:15.2f}{shown.weights[name]:9.3f}{len(shown.sat_out[name]):9}"
+        lines.append(f"  {name:14}{member['encoder']:18}{member['share']:11}{numbers}")
+    for name in ("federation", "persistence"):
+        lines.append(f"  {name:43}{shown.errors[name]:11.3e}{shown.errors[name] / base:15.2f}")
+    lines.append(f"  {shown.covered:.0%} of the targets lay inside their 90 % interval")
+    if killed["killed_at_step"] is not None:
+        back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
+        lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
     return "\n".join(lines)
 
 

@@ -1,0 +1,213 @@
+"""The whole stack on one machine: a broker, agents in processes of their own, the service; one agent dies on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nashcast import seeds
+from nashcast.client import Client
+from nashcast.errors import NashcastError
+from nashcast.experiments.organisations import Organisation, Party, found
+from nashcast.remote.broker import EmbeddedBroker
+from nashcast.service.tokens import TokenFile
+
+MEMBERS = (
+    Organisation("tide-desk", "linear", {"lags": 4}, "features", window=10),
+    Organisation("river-office", "echo_state", {"features": 8, "noise": 0.0}, "moments", window=10),
+    Organisation("rain-lab", "random_features", {"features": 8, "noise": 0.0}, "features", window=10),
+    Organisation("harbour", "persistence", {}, "moments"),
+)
+KILLED = "river-office"
+FILE = """
+name = "tide, four organisations"
+seed = {seed}
+[serve]
+x_dim = 1
+y_dim = 1
+[federation]
+mixing = "boa"
+[game]
+lookback = 2
+[hub]
+folder = {folder}
+broker = {broker}
+certs = {certs}
+wait = {wait}
+"""
+# Seconds: between two observations, and for processes to come, at first and after a crash.
+PACE, PATIENCE = 0.1, 120.0
+
+
+class Shown(NamedTuple):
+    """errors: mean squared ones, of the federation, of persistence and of each agent while it was there.
+
+    sat_out: steps by agent.   killed: who, at which step, when it was back, and seconds in between.
+    covered: share of targets inside their 90 % interval.   stopped: whether somebody stopped it early.
+    """
+
+    steps: int
+    members: list[dict]
+    errors: dict[str, float]
+    weights: dict[str, float]
+    sat_out: dict[str, list[int]]
+    killed: dict[str, Any]
+    covered: float
+    stopped: bool
+    seconds: float
+
+
+def show(
+    seconds: float, port: int, seed: int, say: Callable[[str], None], visit: Callable[[str], None],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Shown:  # fmt: skip
+    """The whole show, in a folder that is gone afterwards. visit: called with the page's address, token included."""
+    began, steps = time.monotonic(), max(20, round(seconds / PACE))
+    with _stage(port, seed, say) as (page, client, victim):
+        say(f"the page: {page}")
+        visit(page)
+        play = _Play(client, victim, tide(steps + round(PATIENCE / PACE), seed), say)
+        stopped = False
+        try:
+            for t in range(steps):
+                progress(t, steps)
+                play.step(t, kill=t == steps // 3, revive=t == steps // 2)
+            # On a slow machine the agent needs longer: the stream goes on until it is back.
+            for t in range(steps, len(play.values)):
+                if play.back is not None:
+                    break
+                play.step(t)
+        except KeyboardInterrupt:
+            stopped = True
+        progress(steps, steps)
+        rows = list(client.history(0))
+    return _summary(rows, play, stopped, time.monotonic() - began)
+
+
+def tide(steps: int, seed: int) -> np.ndarray:
+    """Tides that swell and shift, on a level that drifts."""
+    rng, t = seeds.generator(seed, "live show"), np.arange(steps)
+    level = (1 + 0.3 * np.sin(t / 170)) * np.sin(t / 9.5) + 0.4 * np.sin(t / 4.3 + t / 300)
+    drift = np.cumsum(rng.normal(size=steps)) / 25
+    return np.round(level + drift + 0.05 * rng.normal(size=steps), 4)
+
+
+@contextmanager
+def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[str, Client, Party]]:
+    """Everything that runs, each ended before what it needs: the page's address, a client, and who is to be killed."""
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nashcast-demo-")))
+        folder, certs = found(place, "demo", MEMBERS), place / "operator" / "certs"
+        broker = stack.enter_context(EmbeddedBroker(folder, tls=certs))
+        parties = {}
+        for member in MEMBERS:
+            parties[member.name] = party = Party(member, place / member.name, f"{broker.url}/demo", seed)
+            stack.callback(party.stop)
+            party.start()
+        say(f"a broker at {broker.url}, TLS on both sides; agents: {', '.join(parties)}")
+        tokens = TokenFile(place / "journal" / "tokens.json")
+        secrets = tokens.add("page", ["read"]), tokens.add("stream", ["read", "write"])
+        text = FILE.format(seed=seed, wait=PATIENCE, **{
+            name: json.dumps(str(value)) for name, value in (("folder", folder), ("broker", broker.url), ("certs", certs))
+        })  # fmt: skip
+        (place / "federation.toml").write_text(text)
+        url = stack.enter_context(_service(place, port))
+        client = stack.enter_context(Client(url, secrets[1]))
+        yield f"{url}/#token={secrets[0]}", client, parties[KILLED]
+
+
+@contextmanager
+def _service(place: Path, port: int) -> Iterator[str]:
+    """`nashcast serve` in a process of its own; where it serves."""
+    log = place / "service.log"
+    command = [sys.executable, "-m", "nashcast", "serve", place / "federation.toml", "--json", "--port", port]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*map(str, command), "--journal", str(place / "journal")], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=file, text=True, start_new_session=True,
+        )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line:
+            said = log.read_text(errors="replace").strip().splitlines()
+            raise NashcastError(f"the service did not start: {said[-1] if said else 'it said nothing'}")
+        yield json.loads(line)["url"]
+    finally:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+class _Play:
+    """The steps, and what becomes of the one that is killed."""
+
+    def __init__(self, client: Client, victim: Party, values: np.ndarray, say: Callable[[str], None]):
+        self.values, self._client, self._victim, self._say = values, client, victim, say
+        self._next = time.monotonic()
+        self.killed: tuple[int, float] | None = None
+        self.back: tuple[int, float] | None = None
+
+    def step(self, t: int, kill: bool = False, revive: bool = False) -> None:
+        name = self._victim.member.name
+        if kill:
+            self._victim.kill()
+            self.killed = t, time.monotonic()
+            self._say(f"step {t}: {name} killed (kill -9); the others go on")
+        if revive:
+            self._say(f"step {t}: {name} started again")
+            self._victim.start()
+        value = self.values[t]
+        forecast = self._client.observe(value, value, step=t)
+        if self.killed is not None and self.back is None and t > self.killed[0] + 2 and name not in forecast.absent:
+            self.back = t, time.monotonic()
+            self._say(f"step {t}: {name} is back, {self.back[1] - self.killed[1]:.1f} s after it was killed")
+        self._next = max(self._next + PACE, time.monotonic() - PACE)
+        time.sleep(max(0.0, self._next - time.monotonic()))
+
+
+def _summary(rows: list[dict], play: _Play, stopped: bool, seconds: float) -> Shown:
+    names = [member.name for member in MEMBERS]
+    scored = [row for row in rows if row["target"] is not None and row["forecast"] is not None]
+    target = np.array([row["target"][0] for row in scored])
+    errors = {"federation": [row["forecast"][0] for row in scored], "persistence": _column(scored, "persistence")}
+    for i, name in enumerate(names):
+        errors[name] = [np.nan if name in row["absent"] else row["agents"][i][0] for row in scored]
+    bounded = [row for row in scored if row["bounds"][-1][0][0] is not None]
+    inside = [row["bounds"][-1][0][0] <= row["target"][0] <= row["bounds"][-1][1][0] for row in bounded]
+    killed, back = play.killed, play.back
+    return Shown(
+        steps=len(rows) - 1,
+        members=[member._asdict() for member in MEMBERS],
+        errors={name: float(np.nanmean((np.array(said) - target) ** 2)) for name, said in errors.items()},
+        weights=dict(zip(names, scored[-1]["weights"], strict=True)),
+        sat_out={name: [row["step"] for row in scored if name in row["absent"]] for name in names},
+        killed={
+            "agent": KILLED,
+            "killed_at_step": None if killed is None else killed[0],
+            "back_at_step": None if back is None else back[0],
+            "seconds": None if killed is None or back is None else back[1] - killed[1],
+        },
+        covered=float(np.mean(inside)) if inside else float("nan"),
+        stopped=stopped,
+        seconds=seconds,
+    )
+
+
+def _column(rows: list[dict], name: str) -> list[float]:
+    return [np.nan if row[name] is None else row[name][0] for row in rows]
