@@ -238,6 +238,8 @@ def test_every_command_is_documented():
         "make remote",
         "nashcast bench remote",
         "nashcast demo --federated",
+        "nashcast demo --live",
+        "nashcast serve",
         "nashcast hub",
         "nashcast agent",
         "nashcast evaluate",

@@ -26,7 +26,8 @@ def served(tmp_path_factory):
         yield running
 
 
-@pytest.fixture(scope="session")
+# For one module at a time: its driver runs an event loop in this thread, which others need for theirs.
+@pytest.fixture(scope="module")
 def browser():
     with launched() as browser:
         yield browser

@@ -1,10 +1,12 @@
 """The service in front of a hub: agents in processes of their own, killed on either side; save points; refusals."""
 
+import re
 import shutil
 import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -196,6 +198,14 @@ def test_a_hub_that_cannot_be_is_refused(change, words, tmp_path, capsys):
     journal = str(tmp_path / "journal")
     assert main(["serve", str(tmp_path / "federation.toml"), "--journal", journal, "--port", "0", "--open"]) == 1
     assert words in capsys.readouterr().err
+
+
+def test_the_file_of_the_documentation_can_be_served(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text()
+    text = re.search(r"```toml\n(.*?)```", page.partition("## Agents elsewhere")[2], flags=re.S)[1]
+    found(tmp_path, "tide", [member._replace(name=f"desk-{i}") for i, member in enumerate(MEMBERS, start=1)])
+    (tmp_path / "tide.toml").write_text(text)
+    assert load_served(tmp_path / "tide.toml").hub.agents == ("desk-1", "desk-2")
 
 
 def test_the_same_file_is_for_the_hub_too(tmp_path):

@@ -28,7 +28,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     demo.add_argument(
         "--live", action="store_true",
-        help="four organisations behind the service instead, and its page in the browser; one agent dies and comes back",
+        help="four organisations behind the service instead, its page in the browser; one agent dies and comes back",
     )  # fmt: skip
     demo.add_argument("--seconds", type=float, default=60.0, metavar="N", help="of the live run (60)")
     demo.add_argument("--port", type=int, default=0, metavar="N", help="of the live run's page (any that is free)")

@@ -1,4 +1,4 @@
-"""The whole stack on one machine: a broker, agents in processes of their own, the service; one agent dies on the way."""
+"""The whole stack on one machine: broker, agents in processes of their own, service; one agent dies on the way."""
 
 from __future__ import annotations
 
@@ -117,10 +117,9 @@ def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[s
         say(f"a broker at {broker.url}, TLS on both sides; agents: {', '.join(parties)}")
         tokens = TokenFile(place / "journal" / "tokens.json")
         secrets = tokens.add("page", ["read"]), tokens.add("stream", ["read", "write"])
-        text = FILE.format(seed=seed, wait=PATIENCE, **{
-            name: json.dumps(str(value)) for name, value in (("folder", folder), ("broker", broker.url), ("certs", certs))
-        })  # fmt: skip
-        (place / "federation.toml").write_text(text)
+        places = {"folder": folder, "broker": broker.url, "certs": certs}
+        texts = {name: json.dumps(str(value)) for name, value in places.items()}
+        (place / "federation.toml").write_text(FILE.format(seed=seed, wait=PATIENCE, **texts))
         url = stack.enter_context(_service(place, port))
         client = stack.enter_context(Client(url, secrets[1]))
         yield f"{url}/#token={secrets[0]}", client, parties[KILLED]

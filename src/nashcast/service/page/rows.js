@@ -31,7 +31,7 @@ export class Rows {
     }
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const message of waiting) this.merge(message);
+    if (waiting.filter((message) => this.merge(message)).length) await this.load();
   }
 
   async #found() {
