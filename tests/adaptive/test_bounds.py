@@ -90,12 +90,17 @@ def test_a_label_one_step_late_teaches_them_as_one_on_time():
     assert int(state["seen"][0]) == int(timely._bounds.save()["seen"][0]) == 80
 
 
-def test_they_are_saved_and_go_on_bit_for_bit(tmp_path):
+@pytest.mark.parametrize("own", [False, True])
+def test_they_are_saved_and_go_on_bit_for_bit_and_learn_a_label_that_was_missing(tmp_path, own):
     X, Y, start = drifting(120)
-    first, second = (nc.default_federation(1, start=start) for _ in range(2))
-    first.replay(X[:70], Y[:70])
+    first, second = (nc.default_federation(1, start=start, agent_intervals=own) for _ in range(2))
+    first.replay(X[:69], Y[:69])
+    first.learn_one(X[69], None)
     first.save(tmp_path / "state.npz")
     second.load(tmp_path / "state.npz")
+    for federation in (first, second):
+        federation.learn_late(69, Y[69])
+    assert second._bounds.save()["seen"].tolist() == [70] * (8 if own else 1)
     for x, y in zip(X[70:], Y[70:], strict=True):
         for federation in (first, second):
             federation.predict_one(x)

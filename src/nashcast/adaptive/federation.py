@@ -249,6 +249,10 @@ class AdaptiveFederation(Bounded):
             arrays |= {f"agent.{i}.{name}": value for name, value in agent.save().items()}
         if self._bounds is not None:
             arrays |= {f"intervals.{name}": value for name, value in self._bounds.save().items()}
+        if self._unscored is not None:
+            forecast, own, absent = self._unscored
+            arrays |= {"unscored.forecast": forecast, "unscored.absent": np.array(sorted(absent), dtype=np.int64)}
+            arrays |= {} if own is None else {"unscored.own": own}
         write_arrays(path, arrays, self._fingerprint())
 
     def load(self, path: str | Path) -> None:
@@ -276,6 +280,10 @@ class AdaptiveFederation(Bounded):
         saved = {name.removeprefix("intervals."): a for name, a in arrays.items() if name.startswith("intervals.")}
         if self._bounds is not None and saved:  # one that was saved without intervals begins with them
             self._bounds.restore(saved)
+        self._unscored = None
+        if "unscored.forecast" in arrays:
+            absent = set(arrays["unscored.absent"].tolist())
+            self._unscored = (arrays["unscored.forecast"], arrays.get("unscored.own"), absent)
 
     def _variants(self) -> list[str]:
         return variant_names(self._game) + self._names[len(AGENTS) :]
