@@ -47,6 +47,7 @@ def playing(folder, seconds: float):
         process.stderr.close()
 
 
+@pytest.mark.slow
 def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
     with playing(tmp_path, 8) as (process, page, said):
         url, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/#token=(nashcast_\S{43})", page).groups()
@@ -82,6 +83,7 @@ def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
         assert words in printed
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_in_order(tmp_path):
     with playing(tmp_path, 600) as (process, page, said):
         url, _, token = page.partition("/#token=")

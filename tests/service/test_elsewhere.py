@@ -108,6 +108,7 @@ def observe_until(client, step: int, wanted: list[str]) -> int:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_service_that_is_killed_goes_on_with_agents_elsewhere_as_if_nothing_had_been(tmp_path):
     with staged(tmp_path) as stage:
         served, step = stage.serve(), 0
@@ -142,6 +143,7 @@ def suppressed(call, *arguments, **options) -> None:
         call(*arguments, **options)
 
 
+@pytest.mark.slow
 def test_agents_begin_anew_where_the_service_goes_back(tmp_path):
     with staged(tmp_path) as stage:
         with stage.serve() as served, served.client() as client:

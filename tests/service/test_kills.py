@@ -87,6 +87,7 @@ def wait_for(producers: list[Producer], more: int) -> None:
         time.sleep(0.001)
 
 
+@pytest.mark.slow
 def test_after_kills_everything_acknowledged_is_there_once_and_nothing_else_changed(tmp_path):
     chance = random.Random(KILLS)
     nursery = Nursery(tmp_path)
@@ -143,6 +144,7 @@ def test_after_kills_everything_acknowledged_is_there_once_and_nothing_else_chan
     )
 
 
+@pytest.mark.slow
 def test_a_whole_process_killed_while_it_computes_goes_on_as_if_it_had_not(tmp_path):
     """Once without the nursery: a new interpreter from the command line."""
     where = {"served": Served(tmp_path)}

@@ -191,6 +191,7 @@ WATCH = """
 """
 
 
+@pytest.mark.slow
 def test_nothing_jumps_while_numbers_come_in(browser, tmp_path):
     values = series(200)
     with staged(tmp_path) as served, served.client() as client:

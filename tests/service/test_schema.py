@@ -17,6 +17,7 @@ from served import FILE, Served
 EXAMPLES = os.environ.get("NASHCAST_EXAMPLES", "8")
 
 
+@pytest.mark.slow
 def test_every_answer_is_documented(tmp_path):
     pytest.importorskip("schemathesis")
     secret = TokenFile(tmp_path / "journal" / "tokens.json").add("tester", ["admin"])
