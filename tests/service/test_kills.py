@@ -8,6 +8,8 @@ import random
 import threading
 import time
 
+import pytest
+
 from nashcast.client import ServiceRefused
 
 from nursery import Forked, Nursery
