@@ -18,6 +18,8 @@ from nashcast.experiments.organisations import sent_names
 from nashcast.federation.post import Message
 from nashcast.streams import concept_shift
 
+pytestmark = pytest.mark.slow
+
 NAMES = [member.name for member in MEMBERS]
 
 

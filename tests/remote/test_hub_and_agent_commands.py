@@ -20,6 +20,8 @@ from brokers import alive, broker, found
 from crew import LONG, wait_until
 from crew_processes import command, end
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("desk-1", "desk-2")
 HUB = """
 name = "Two desks"

@@ -11,8 +11,9 @@ from nashcast.service.tokens import TokenFile
 from paging import EVIL, STEPS_DRAWN, agents_are, at_step, live, opened, shown_are, staged, states, text_of, until
 from served import FILE, Served, series
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_and_back(browser, tmp_path):
     values = series(540)
     with staged(tmp_path) as served, served.client() as client, opened(browser, served.url) as page:

@@ -16,6 +16,8 @@ from browsing import overflow
 from paging import at_step, live, opened, staged, text_of, until
 from served import series
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 # Where to leave screenshots, if anybody wants to look at them: the README's is docs/images/service.png.
 PICTURES = os.environ.get("NASHCAST_PICTURES")
@@ -191,7 +193,6 @@ WATCH = """
 """
 
 
-@pytest.mark.slow
 def test_nothing_jumps_while_numbers_come_in(browser, tmp_path):
     values = series(200)
     with staged(tmp_path) as served, served.client() as client:
