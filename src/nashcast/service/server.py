@@ -73,7 +73,8 @@ class _Server(uvicorn.Server):
 def bind(address: Address) -> socket.socket:
     """Before anything else is done: an address that is taken should not cost a replay."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, so that asyncio sends what is written at once: else a body waits for the head to be acknowledged.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host, address.port))
