@@ -13,7 +13,7 @@ from nashcast import Client, InvalidInput
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.service.rates import Rates
-from nashcast.service.server import Address, check_address
+from nashcast.service.server import Address, bind, check_address
 
 from asking import SCOPES, ask, refused
 from served import Served, series
@@ -201,6 +201,12 @@ def test_addresses_that_would_be_unsafe_are_refused(tmp_path):
             check_address(address, tokens=tokens)
     check_address(Address("0.0.0.0", plain_http=True), tokens=True)
     check_address(Address("::1"), tokens=False)
+
+
+def test_answers_are_sent_at_once():
+    """Asyncio turns off waiting for acknowledgements only on sockets that are named as TCP."""
+    with bind(Address(port=0)) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_tls_by_files(tmp_path):

@@ -109,18 +109,24 @@ def run_federated(chosen: argparse.Namespace) -> None:
         print(federated_page(shown))
 
 
-def federated_page(shown) -> str:
-    base, killed = shown.errors["persistence"], shown.killed
-    lines = [
-        f"\n{shown.stream}, {shown.steps} steps, a spread game at each; everybody in a process of its own",
-        f"  {'':14}{'model':18}{'shares':11}{'MSE':>11}{'÷ persistence':>15}{'weight':>9}{'sat out':>9}",
-    ]
+def members_table(shown) -> list[str]:
+    base = shown.errors["persistence"]
+    lines = [f"  {'':14}{'model':18}{'shares':11}{'MSE':>11}{'÷ persistence':>15}{'weight':>9}{'sat out':>9}"]
     for member in shown.members:
         name, error = member["name"], shown.errors[member["name"]]
         numbers = f"{error:11.3e}{error / base:15.2f}{shown.weights[name]:9.3f}{len(shown.sat_out[name]):9}"
         lines.append(f"  {name:14}{member['encoder']:18}{member['share']:11}{numbers}")
     for name in ("federation", "persistence"):
         lines.append(f"  {name:43}{shown.errors[name]:11.3e}{shown.errors[name] / base:15.2f}")
+    return lines
+
+
+def federated_page(shown) -> str:
+    killed = shown.killed
+    lines = [
+        f"\n{shown.stream}, {shown.steps} steps, a spread game at each; everybody in a process of its own",
+        *members_table(shown),
+    ]
     for name, steps in shown.sat_out.items():
         if steps:
             lines.append(f"  {name} sat out: {spans(steps)}")
@@ -174,17 +180,11 @@ def run_live(chosen: argparse.Namespace) -> None:
 
 
 def live_page(shown) -> str:
-    base, killed = shown.errors["persistence"], shown.killed
+    killed = shown.killed
     lines = [
         f"\n{shown.steps} steps through broker, hub, service and journal{', stopped early' if shown.stopped else ''}",
-        f"  {'':14}{'model':18}{'shares':11}{'MSE':>11}{'÷ persistence':>15}{'weight':>9}{'sat out':>9}",
+        *members_table(shown),
     ]
-    for member in shown.members:
-        name, error = member["name"], shown.errors[member["name"]]
-        numbers = f"{error:11.3e}{error / base:15.2f}{shown.weights[name]:9.3f}{len(shown.sat_out[name]):9}"
-        lines.append(f"  {name:14}{member['encoder']:18}{member['share']:11}{numbers}")
-    for name in ("federation", "persistence"):
-        lines.append(f"  {name:43}{shown.errors[name]:11.3e}{shown.errors[name] / base:15.2f}")
     lines.append(f"  {shown.covered:.0%} of the targets lay inside their 90 % interval")
     if killed["killed_at_step"] is not None:
         back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
