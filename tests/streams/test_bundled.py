@@ -1,7 +1,7 @@
 """Series that other packages carry, against their files read another way."""
 
 import csv
-import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.streams import approval, co2, el_nino, laser, sp500, sunspots
+from nashcast.streams import approval, co2, el_nino, laser, open_stream, package_files, sp500, sunspots
+from nashcast.streams.recordings import RECORDINGS, recording
 
 HAVE = {name: find_spec(name) is not None for name in ("statsmodels", "reservoirpy")}
 
@@ -72,17 +73,52 @@ def test_stocks_and_polls():
     np.testing.assert_allclose(np.corrcoef(stream.inputs[:, 0], [x["gallup"] for x, _ in rows[99:-1]])[0, 1], 1.0)
 
 
-@pytest.mark.parametrize(("module", "call"), [("statsmodels_series", co2), ("laser", laser)])
-def test_a_missing_package_prints_its_own_pip_line(module, call, monkeypatch):
-    monkeypatch.setattr(sys.modules[f"nashcast.streams.{module}"], "find_spec", lambda name: None)
-    with pytest.raises(
-        nc.InvalidInput, match=r"stream: got no package \w+. Install it: pip install 'nashcast\[peers\]'"
-    ):
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_recordings_are_what_pandas_reads(name):
+    pd = pytest.importorskip("pandas")
+    facts = RECORDINGS[name]
+    found = find_spec(facts.package)
+    if found is None:
+        pytest.skip("needs nashcast[recordings]")
+    rows = pd.read_csv(Path(found.submodule_search_locations[0]) / facts.file)
+    if facts.only:
+        rows = rows[rows[facts.only[0]] == facts.only[1]]
+    cells = pd.Series(rows[list(facts.columns)].to_numpy().ravel())
+    raw = pd.to_numeric(cells, errors="coerce").ffill().to_numpy()[:2100]
+    stream = open_stream(name)
+    assert stream.targets.shape == (facts.steps, 1) == (len(raw) - 100, 1)
+    np.testing.assert_array_equal(np.isfinite(raw), True)
+    is_the_next_value_of(stream, raw, 100)
+    assert open_stream(name, steps=7, lags=2).inputs.shape == (7, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "extra"), [(co2, "peers"), (laser, "peers"), (partial(recording, "traffic"), "recordings")]
+)
+def test_a_missing_package_prints_its_own_pip_line(call, extra, monkeypatch):
+    monkeypatch.setattr(package_files, "find_spec", lambda name: None)
+    words = rf"stream: got no package \w+. Install it: pip install 'nashcast\[{extra}\]'"
+    with pytest.raises(nc.InvalidInput, match=words):
         call()
 
 
-@pytest.mark.parametrize("call", [sp500, approval])
+@pytest.mark.parametrize("call", [co2, laser, partial(recording, "traffic")])
+def test_a_package_without_the_file_says_so(call, monkeypatch, tmp_path):
+    class Empty:
+        submodule_search_locations = (str(tmp_path),)
+
+    monkeypatch.setattr(package_files, "find_spec", lambda name: Empty)
+    with pytest.raises(nc.InvalidInput, match=r"stream: got \w+ without [\w.]+. Install another version of it"):
+        call()
+
+
+@pytest.mark.parametrize("call", [sp500, approval, co2, partial(recording, "traffic")])
 def test_options_are_checked(call):
     for options, words in (({"lags": 0}, "lags"), ({"warmup": 1}, "warmup"), ({"steps": 0}, "steps")):
         with pytest.raises(nc.InvalidInput, match=f"{words}: got int"):
             call(**options)
+
+
+def test_an_unknown_recording_is_answered_with_the_right_one():
+    with pytest.raises(nc.InvalidInput, match="which: got 'trafic'. Did you mean 'traffic'"):
+        recording("trafic")

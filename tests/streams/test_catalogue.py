@@ -13,6 +13,7 @@ import nashcast as nc
 from nashcast import streams
 from nashcast.streams import catalogue, concept_shift, open_stream
 from nashcast.streams.catalog import REQUIRED, entry
+from nashcast.streams.recordings import RECORDINGS
 
 NAMES = [
     "periodic",
@@ -34,14 +35,16 @@ NAMES = [
     "sunspots",
     "el-nino",
     "laser",
+    *RECORDINGS,
     "file",
 ]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def skip_if_not_installed(name):
-    if entry(name).needs == "nashcast[peers]" and not entry(name).available:
-        pytest.skip("needs nashcast[peers]")
+    needs = entry(name).needs
+    if needs in ("nashcast[peers]", "nashcast[recordings]") and not entry(name).available:
+        pytest.skip(f"needs {needs}")
 
 
 def test_the_names():

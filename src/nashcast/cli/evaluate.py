@@ -22,7 +22,12 @@ def add_to(commands) -> None:
         "stream or fixed beforehand; the score is the rest. Results are kept as runs finish: the same command goes on "
         "where it was stopped.",
     )
-    evaluate.add_argument("--paper", action="store_true", help="the paper's streams alone")
+    group = evaluate.add_mutually_exclusive_group()
+    group.add_argument("--paper", action="store_true", help="the paper's streams alone")
+    group.add_argument(
+        "--held-out", action="store_true",
+        help="instead, the streams that were declared when the default federation was final (nashcast[recordings])",
+    )  # fmt: skip
     evaluate.add_argument(
         "--stream", action="append", default=[], metavar="NAME|FILE",
         help="this stream, or this CSV or Parquet file, instead of the declared ones; may be given again",
@@ -80,8 +85,9 @@ def run(chosen: argparse.Namespace) -> None:
 
     begun = time.monotonic()
     named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
-    if chosen.paper or not named:
-        named = declared_streams(paper_only=chosen.paper) + named
+    if chosen.paper or chosen.held_out or not named:
+        declared = [each for each in declared_streams() if each.held_out == chosen.held_out]
+        named = [each for each in declared if each.paper or not chosen.paper] + named
     streams, missing = check_streams(list(dict.fromkeys(named)))
     seeds = chosen.seeds or SEEDS
     progress = Progress(shown=not chosen.json)
@@ -104,6 +110,7 @@ def run(chosen: argparse.Namespace) -> None:
 def _command(chosen: argparse.Namespace) -> str:
     words = ["nashcast", "evaluate"]
     words += ["--paper"] if chosen.paper else []
+    words += ["--held-out"] if chosen.held_out else []
     for text in chosen.stream:
         words += ["--stream", text]
     words += ["--target", chosen.target] if chosen.target else []

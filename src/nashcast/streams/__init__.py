@@ -11,6 +11,7 @@ from nashcast.streams.files import add, fetch
 from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
+from nashcast.streams.recordings import recording
 from nashcast.streams.river_series import airline_passengers, approval, sp500, water_flow
 from nashcast.streams.statsmodels_series import co2, el_nino, sunspots
 from nashcast.streams.table import table
@@ -34,6 +35,7 @@ __all__ = [
     "logistic_map",
     "open_stream",
     "periodic",
+    "recording",
     "sp500",
     "sunspots",
     "table",

@@ -19,6 +19,7 @@ from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KnownFile
 from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
+from nashcast.streams.recordings import RECORDINGS, recording
 from nashcast.streams.river_series import airline_passengers, approval, sp500, water_flow
 from nashcast.streams.statsmodels_series import co2, el_nino, sunspots
 from nashcast.streams.suggest import near
@@ -59,6 +60,16 @@ _RIVER = ("river", "river")
 _STATSMODELS = ("peers", "statsmodels")
 _BOC = {"source": BANK_OF_CANADA.source, "licence": BANK_OF_CANADA.licence, "file": BANK_OF_CANADA}
 _ETT = {"source": ETT.source, "licence": ETT.licence, "file": ETT}
+
+
+def _recorded(name: str) -> _Kind:
+    facts = RECORDINGS[name]
+    source = f"{facts.source}, in the package {facts.package}"
+    return _Kind(
+        recording, facts.summary, (facts.steps, 3, 1), source, facts.licence,
+        fixed={"which": name}, extra=("recordings", facts.package),
+    )  # fmt: skip
+
 
 _STREAMS: dict[str, _Kind] = {
     "periodic": _Kind(periodic, "four values in turn", (200, 1, 1)),
@@ -118,6 +129,7 @@ _STREAMS: dict[str, _Kind] = {
         "Santa Fe competition, data set A (Hübner, Weiss et al.), in the package reservoirpy", "MIT, with reservoirpy",
         extra=("peers", "reservoirpy"),
     ),
+    **{name: _recorded(name) for name in RECORDINGS},
     "file": _Kind(table, "a CSV or Parquet file of your own", None, "your own", ""),
 }  # fmt: skip
 

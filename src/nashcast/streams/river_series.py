@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.streams.base import Stream
 from nashcast.streams.extras import needed
 from nashcast.streams.lagged import WARMUP, next_row
+from nashcast.streams.single_series import check_options, series
 
 
 def water_flow(lags: int = 3, steps: int | None = None, warmup: int = WARMUP) -> Stream:
@@ -54,15 +54,12 @@ def _series(name: str, dataset: str, lags: int, steps: int | None, warmup: int) 
     records = _records(dataset, lags, steps, warmup)
     values = np.array([[value] for _, value in records], dtype=np.float64)
     dates = [next(iter(when.values())).isoformat() for when, _ in records]
-    return next_row(name, values, values, [lags], warmup=warmup, steps=steps, dates=dates)
+    return series(name, values, lags, steps, warmup, dates)
 
 
 def _records(dataset: str, lags: int, steps: int | None, warmup: int) -> list:
     """The rows of a dataset, once the options are known to be good."""
-    check.whole("lags", lags, least=1)
-    check.whole("warmup", warmup, least=2)
-    if steps is not None:
-        check.whole("steps", steps, least=1)
+    check_options(lags, steps, warmup)
     datasets = needed("river.datasets", "river", "river")
     if not hasattr(datasets, dataset):
         raise InvalidInput("stream", f"river without {dataset}", "Install a newer one: pip install -U river.")

@@ -5,17 +5,14 @@ Its files are read where they lie; the package itself, and pandas with it, is no
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-
-from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.streams.base import Stream
 from nashcast.streams.csv_file import read_csv
-from nashcast.streams.lagged import WARMUP, next_row
+from nashcast.streams.lagged import WARMUP
+from nashcast.streams.package_files import packaged
 from nashcast.streams.sheet import held
+from nashcast.streams.single_series import series
 
 
 def co2(lags: int = 3, steps: int | None = None, warmup: int = WARMUP) -> Stream:
@@ -24,7 +21,7 @@ def co2(lags: int = 3, steps: int | None = None, warmup: int = WARMUP) -> Stream
     lags: weeks known, 1 for the last alone.   warmup: weeks whose mean and standard deviation scale all, not scored.
     """
     sheet = held(read_csv(_file("co2", "co2.csv"), ["co2"], None))
-    return _series("CO2", sheet.numbers, lags, steps, warmup)
+    return series("CO2", sheet.numbers, lags, steps, warmup)
 
 
 def sunspots(lags: int = 3, steps: int | None = None, warmup: int = 50) -> Stream:
@@ -32,7 +29,7 @@ def sunspots(lags: int = 3, steps: int | None = None, warmup: int = 50) -> Strea
 
     lags: years known, 1 for the last alone.   warmup: years whose mean and standard deviation scale all, not scored.
     """
-    return _series(
+    return series(
         "sunspots", read_csv(_file("sunspots", "sunspots.csv"), ["SUNACTIVITY"], None).numbers, lags, steps, warmup
     )
 
@@ -44,22 +41,8 @@ def el_nino(lags: int = 3, steps: int | None = None, warmup: int = WARMUP) -> St
     """
     months = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
     years = read_csv(_file("elnino", "elnino.csv"), months, None).numbers
-    return _series("El Niño", years.reshape(-1, 1), lags, steps, warmup)
+    return series("El Niño", years.reshape(-1, 1), lags, steps, warmup)
 
 
 def _file(dataset: str, name: str) -> Path:
-    found = find_spec("statsmodels")
-    if found is None or not found.submodule_search_locations:
-        raise InvalidInput("stream", "no package statsmodels", "Install it: pip install 'nashcast[peers]'.")
-    path = Path(next(iter(found.submodule_search_locations))) / "datasets" / dataset / name
-    if not path.is_file():
-        raise InvalidInput("stream", f"statsmodels without {name}", "Install another version of it.")
-    return path
-
-
-def _series(name: str, values: np.ndarray, lags: int, steps: int | None, warmup: int) -> Stream:
-    check.whole("lags", lags, least=1)
-    check.whole("warmup", warmup, least=2)
-    if steps is not None:
-        check.whole("steps", steps, least=1)
-    return next_row(name, values, values, [lags], warmup=warmup, steps=steps)
+    return packaged("statsmodels", f"datasets/{dataset}/{name}", "peers")

@@ -16,12 +16,16 @@ from nashcast.streams.catalog import entry
 
 
 class Declared(NamedTuple):
-    """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known."""
+    """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known.
+
+    held_out: declared after the default federation was final.
+    """
 
     name: str
     paper: bool = False
     shift: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    held_out: bool = False
 
     @property
     def label(self) -> str:
@@ -54,9 +58,11 @@ def warmup_share() -> float:
     return float(_file()["warmup"])
 
 
-def declared_streams(*, paper_only: bool = False) -> list[Declared]:
-    found = [Declared(each["name"], each.get("paper", False), each.get("shift")) for each in _file()["stream"]]
-    return [each for each in found if each.paper or not paper_only]
+def declared_streams() -> list[Declared]:
+    return [
+        Declared(each["name"], each.get("paper", False), each.get("shift"), held_out=each.get("held_out", False))
+        for each in _file()["stream"]
+    ]
 
 
 def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:

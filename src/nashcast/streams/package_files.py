@@ -1,0 +1,19 @@
+"""Files that come with other packages: read where they lie, without importing the package."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from nashcast.errors import InvalidInput
+
+
+def packaged(package: str, file: str, extra: str) -> Path:
+    """Where the package has put the file.   extra: of nashcast's, with which the package is installed."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise InvalidInput("stream", f"no package {package}", f"Install it: pip install 'nashcast[{extra}]'.")
+    path = Path(next(iter(found.submodule_search_locations))) / file
+    if not path.is_file():
+        raise InvalidInput("stream", f"{package} without {path.name}", "Install another version of it.")
+    return path
