@@ -1,8 +1,6 @@
 # Each target makes the .venv it needs, with the system's python3 and pip alone.
 PYTHON ?= python3
 VENV := .venv
-# Random methods that are quick enough for many seeds.
-QUICK := "federation without its game,BOA over the federation's variants,ML-Poly over the federation's variants,RLS random features"
 BIN := $(VENV)/bin
 
 .PHONY: setup demo test test-slow bench remote check format figures reproduction evaluation clean
@@ -44,8 +42,8 @@ reproduction: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/readme.py
 
 evaluation: $(VENV)/ready-dev
-	$(BIN)/nashcast evaluate
-	$(BIN)/nashcast evaluate --seeds 2024-2046 --no-report --output evaluation-seeds --methods $(QUICK)
+	$(BIN)/nashcast evaluate --seeds 2024-2046
+	$(BIN)/nashcast evaluate --held-out --seeds 2024-2046 --output evaluation-held-out
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/readme.py
 

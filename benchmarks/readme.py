@@ -94,16 +94,29 @@ def paper_block(studies: dict) -> str:
     return "\n".join(result + [f"| {what} | {found} | `{command}` |" for what, found, command in shown])
 
 
-def peers_block(found: dict) -> str:
+def peers_block(declared: dict, held_out: dict) -> str:
     """The federation beside its best peer on every stream, and what that comes to."""
-    notes = [note for note in found["notes"] if note.startswith("By the error")]
-    return markdown_table(found["tables"][0]) + "\n\n" + "\n".join(f"- {note}" for note in notes)
+
+    def part(words: str, found: dict) -> str:
+        notes = [note for note in found["notes"] if note.startswith("By the error")]
+        seeds = f"mean over {len(found['seeds'])} seeds"
+        return "\n".join([f"{words} (`{found['command']}`, {seeds}):", "", *(f"- {note}" for note in notes)]) + (
+            "\n\n" + markdown_table(found["tables"][0])
+        )
+
+    streams = len(held_out["tables"][0]["rows"])
+    return "\n\n".join(
+        [
+            part(f"**{streams} streams it had never seen**", held_out),
+            part("**The paper's streams and eight recorded ones**", declared),
+        ]
+    )
 
 
-def readme_with(record: dict, studies: dict | None, readme: str, evaluation: dict | None = None) -> str:
+def readme_with(record: dict, studies: dict | None, readme: str, evaluations: tuple[dict, dict] | None = None) -> str:
     readme = _between(BEGIN, END, block(record), readme)
-    if evaluation is not None:
-        readme = _between(PEERS_BEGIN, PEERS_END, peers_block(evaluation), readme)
+    if evaluations is not None:
+        readme = _between(PEERS_BEGIN, PEERS_END, peers_block(*evaluations), readme)
     return readme if studies is None else _between(PAPER_BEGIN, PAPER_END, paper_block(studies), readme)
 
 
@@ -118,15 +131,17 @@ def records() -> tuple[dict, dict | None]:
     return game, json.loads(paper.read_text()) if paper.is_file() else None
 
 
-def evaluation() -> dict | None:
-    """Of the last `make evaluation`."""
-    path = ROOT / "benchmarks" / "evaluation.json"
-    return json.loads(path.read_text()) if path.is_file() else None
+def evaluations() -> tuple[dict, dict] | None:
+    """Of the last `make evaluation`: on the declared streams, and on those held out."""
+    declared, held_out = (ROOT / "benchmarks" / f"{name}.json" for name in ("evaluation", "held-out"))
+    if not declared.is_file() or not held_out.is_file():
+        return None
+    return json.loads(declared.read_text()), json.loads(held_out.read_text())
 
 
 def main() -> None:
     path = ROOT / "README.md"
-    path.write_text(readme_with(*records(), path.read_text(), evaluation()))
+    path.write_text(readme_with(*records(), path.read_text(), evaluations()))
     print(f"wrote the figures in {path.name}")
 
 

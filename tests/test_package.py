@@ -189,7 +189,7 @@ def test_the_readmes_figures_are_those_of_the_last_benchmark():
     figures = script("readme")
     game, paper = figures.records()
     readme = (ROOT / "README.md").read_text()
-    assert figures.readme_with(game, paper, readme, figures.evaluation()) == readme
+    assert figures.readme_with(game, paper, readme, figures.evaluations()) == readme
     assert figures.block(game) in readme
     assert figures.paper_block(paper) in readme
 
@@ -211,14 +211,16 @@ def test_the_page_on_the_paper_is_that_of_the_last_reproduction():
     assert reproduction.PAGE.read_text() == reproduction.page(studies)
 
 
-def test_the_page_on_peers_is_that_of_the_last_evaluation():
+def test_the_pages_on_peers_are_those_of_the_last_evaluation():
     evaluation = script("evaluation")
-    found = json.loads(evaluation.KEPT.read_text())
-    assert evaluation.PAGE.read_text() == evaluation.page(found)
-    assert script("readme").peers_block(found) in (ROOT / "README.md").read_text()
-    assert found["wide"]["seeds"] == 23
-    streams = [row["stream"] for row in found["tables"][0]["rows"]]
-    assert len(streams) == len(found["wide"]["tables"][0]["rows"]) == 16
+    both = []
+    for each, streams in ((evaluation.DECLARED, 16), (evaluation.HELD_OUT, 19)):
+        found = json.loads(each.kept.read_text())
+        assert each.page.read_text() == evaluation.page(each, found)
+        assert found["seeds"] == list(range(2024, 2047))
+        assert len(found["tables"][0]["rows"]) == streams
+        both.append(found)
+    assert script("readme").peers_block(*both) in (ROOT / "README.md").read_text()
 
 
 def test_every_command_is_documented():

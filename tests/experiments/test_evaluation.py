@@ -16,6 +16,7 @@ from nashcast.experiments.evaluation.declared import (
     Declared,
     check_streams,
     declared_streams,
+    every_declared,
     stream_named,
     warmup_share,
 )
@@ -300,17 +301,18 @@ def test_processes_give_the_same(tmp_path):
 
 def test_the_declared_streams():
     streams = declared_streams()
-    assert len([each for each in streams if not each.paper and not each.held_out]) >= 6
-    assert {each.name for each in streams if each.paper} == {
+    assert len([each for each in streams if not each.paper]) >= 6
+    assert {each.name for each in declared_streams(paper_only=True)} == {
         "periodic", "logistic", "concept", "concept-y2", "boc", "boc-validation", "ett", "ett-validation",
     }  # fmt: skip
     assert warmup_share() == 0.2
-    for each in streams:
+    for each in every_declared():
         shape = entry(each.name).shape
         assert shape is not None
         assert each.paper or shape[0] >= 250
     # All that is in the table of recordings was declared, whatever came of it.
-    assert {each.name for each in streams if each.held_out} == set(RECORDINGS)
+    assert {each.name for each in declared_streams(held_out=True)} == set(RECORDINGS)
+    assert not {each.name for each in streams} & set(RECORDINGS)
 
 
 def test_streams_by_name_and_by_file(tmp_path, monkeypatch):

@@ -120,5 +120,5 @@ def test_options_are_checked(call):
 
 
 def test_an_unknown_recording_is_answered_with_the_right_one():
-    with pytest.raises(nc.InvalidInput, match="which: got 'trafic'. Did you mean 'traffic'"):
+    with pytest.raises(nc.InvalidInput, match=r"which: got 'trafic'\. Did you mean 'traffic'"):
         recording("trafic")

@@ -86,8 +86,7 @@ def run(chosen: argparse.Namespace) -> None:
     begun = time.monotonic()
     named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
     if chosen.paper or chosen.held_out or not named:
-        declared = [each for each in declared_streams() if each.held_out == chosen.held_out]
-        named = [each for each in declared if each.paper or not chosen.paper] + named
+        named = declared_streams(paper_only=chosen.paper, held_out=chosen.held_out) + named
     streams, missing = check_streams(list(dict.fromkeys(named)))
     seeds = chosen.seeds or SEEDS
     progress = Progress(shown=not chosen.json)
@@ -116,8 +115,19 @@ def _command(chosen: argparse.Namespace) -> str:
     words += ["--target", chosen.target] if chosen.target else []
     words += ["--lags", str(chosen.lags)] if chosen.lags else []
     words += ["--methods", ",".join(chosen.methods)] if chosen.methods else []
-    words += ["--seeds", ",".join(map(str, chosen.seeds))] if chosen.seeds else []
+    words += ["--seeds", _ranges(chosen.seeds)] if chosen.seeds else []
     return shlex.join(words)
+
+
+def _ranges(seeds: tuple[int, ...]) -> str:
+    """As `_seeds` reads them: 2024-2026,2030."""
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
 def _show(study) -> None:

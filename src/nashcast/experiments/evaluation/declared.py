@@ -58,11 +58,17 @@ def warmup_share() -> float:
     return float(_file()["warmup"])
 
 
-def declared_streams() -> list[Declared]:
+def every_declared() -> list[Declared]:
     return [
         Declared(each["name"], each.get("paper", False), each.get("shift"), held_out=each.get("held_out", False))
         for each in _file()["stream"]
     ]
+
+
+def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> list[Declared]:
+    """Those held out, or all others, or of these the paper's."""
+    found = [each for each in every_declared() if each.held_out == held_out]
+    return [each for each in found if each.paper or not paper_only]
 
 
 def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:
@@ -70,7 +76,7 @@ def stream_named(text: str, target: str | None = None, lags: int | None = None) 
 
     target, lags: for a file; the last column and 3 unless given.
     """
-    for each in declared_streams():
+    for each in every_declared():
         if each.name == text:
             return each
     path = Path(text)
