@@ -8,9 +8,11 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import resources
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
@@ -22,11 +24,10 @@ from nashcast.streams.base import Stream
 from nashcast.streams.lagged import WARMUP
 from nashcast.streams.package_files import packaged
 from nashcast.streams.sheet import Sheet, held
-from nashcast.streams.single_series import series
+from nashcast.streams.single_series import check_options, series
 from nashcast.streams.suggest import near
 
 LONGEST = 2000
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Recording(NamedTuple):
@@ -49,89 +50,18 @@ class Recording(NamedTuple):
 
 
 _LICENCES = {"arch": "NCSA", "autots": "MIT", "bokeh_sampledata": "BSD-3-Clause", "vega_datasets": "MIT"}
-_BLS, _EIA = "Bureau of Labor Statistics", "U.S. Energy Information Administration"
 
-RECORDINGS: Mapping[str, Recording] = {
-    "core-cpi": Recording(
-        "American consumer prices without food and energy, monthly from 1957", 643, _BLS,
-        "arch", "data/core_cpi/core-cpi.csv.gz", ("CPILFESL",),
-    ),
-    "brent": Recording(
-        "price of crude oil (Brent), monthly from 1987", 293, _EIA,
-        "arch", "data/crude/crude.csv.gz", ("Brent",),
-    ),
-    "aaa-yield": Recording(
-        "yield of the safest American corporate bonds, monthly from 1919", 1100, "Moody's",
-        "arch", "data/default/default.csv.gz", ("AAA",),
-    ),
-    "market-return": Recording(
-        "excess return of American stocks, monthly from 1926", 1009, "Kenneth French's data library",
-        "arch", "data/frenchdata/frenchdata.csv.gz", ("Mkt-RF",),
-    ),
-    "nasdaq": Recording(
-        "the NASDAQ index, daily from 1999", 2000, "Yahoo Finance",
-        "arch", "data/nasdaq/nasdaq.csv.gz", ("Adj Close",),
-    ),
-    "vix": Recording(
-        "expected volatility of American stocks, daily from 2014", 1205, "Chicago Board Options Exchange",
-        "arch", "data/vix/vix.csv.gz", ("vix",),
-    ),
-    "wti": Recording(
-        "price of crude oil (West Texas), daily from 1986", 2000, _EIA,
-        "arch", "data/wti/wti.csv.gz", ("DCOILWTICO",),
-    ),
-    "gasoline": Recording(
-        "price of gasoline in Minnesota, weekly from 2000", 928, _EIA,
-        "autots", "datasets/data/eia_weekly.zip", ("value",),
-        ("series_id", "Weekly Minnesota Midgrade Conventional Retail Gasoline Prices  (Dollars per Gallon)"),
-    ),
-    "treasury": Recording(
-        "yield of ten-year American bonds, monthly from 1953", 701, "Federal Reserve Bank of St. Louis",
-        "autots", "datasets/data/fred_monthly.zip", ("value",),
-        ("series_id", "GS10"),
-    ),
-    "traffic": Recording(
-        "cars on an interstate road in Minnesota, hourly from 2016", 2000, "Minnesota Department of Transportation",
-        "autots", "datasets/data/traffic_hourly.zip", ("traffic_volume",),
-    ),
-    "glucose": Recording(
-        "blood glucose of one person, every five minutes", 2000, "a continuous monitor",
-        "bokeh_sampledata", "_data/CGM.csv.gz", ("glucose",),
-    ),
-    "ride": Recording(
-        "altitude of a bicycle, every second", 2000, "a cyclist's computer",
-        "bokeh_sampledata", "_data/cycling.csv.gz", ("altitude",),
-    ),
-    "sea": Recording(
-        "sea temperature off Maine, half-hourly from 2016", 2000, "NERACOOS",
-        "bokeh_sampledata", "_data/sea_surface_temperature.csv.gz", ("temperature (celsius)",),
-    ),
-    "apple": Recording(
-        "price of a share of Apple, daily from 2000", 2000, "Yahoo Finance",
-        "bokeh_sampledata", "_data/stocks.csv.gz", ("Adj Close",),
-        ("Ticker", "AAPL"),
-    ),
-    "lincoln": Recording(
-        "highest temperature of the day in Lincoln, Nebraska, 2016", 266, "NOAA",
-        "bokeh_sampledata", "_data/lincoln_weather.csv", ("TMAX",),
-    ),
-    "unemployment": Recording(
-        "American unemployment, monthly from 1948", 728, _BLS,
-        "bokeh_sampledata", "_data/unemployment1948.csv", (*_MONTHS,),
-    ),
-    "seattle-rain": Recording(
-        "rain in Seattle, daily from 2012", 1361, "NOAA",
-        "vega_datasets", "_data/seattle-weather.csv", ("precipitation",),
-    ),
-    "seattle": Recording(
-        "temperature in Seattle, hourly, 2010", 2000, "NOAA",
-        "vega_datasets", "_data/seattle-temps.csv", ("temp",),
-    ),
-    "san-francisco": Recording(
-        "temperature in San Francisco, hourly, 2010", 2000, "NOAA",
-        "vega_datasets", "_data/sf-temps.csv", ("temp",),
-    ),
-}  # fmt: skip
+
+def _recordings() -> dict[str, Recording]:
+    text = (resources.files("nashcast.streams") / "recordings.toml").read_text(encoding="utf-8")
+    found = {}
+    for name, facts in tomllib.loads(text).items():
+        columns, only = tuple(facts.pop("columns")), facts.pop("only", None)
+        found[name] = Recording(**facts, columns=columns, only=only and tuple(only))
+    return found
+
+
+RECORDINGS: Mapping[str, Recording] = _recordings()
 
 
 def recording(which: str, lags: int = 3, steps: int | None = None, warmup: int = WARMUP) -> Stream:
@@ -141,6 +71,7 @@ def recording(which: str, lags: int = 3, steps: int | None = None, warmup: int =
     """
     if which not in RECORDINGS:
         raise InvalidInput("which", repr(which), f"{near(str(which), RECORDINGS)}There are {', '.join(RECORDINGS)}.")
+    check_options(lags, steps, warmup)
     chosen = RECORDINGS[which]
     path = packaged(chosen.package, chosen.file, "recordings")
     values = _column(path, chosen)
