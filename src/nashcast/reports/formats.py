@@ -45,10 +45,10 @@ def error(value: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """A number of any size with three digits.
+    """A number of any size with three digits; a little above 1 with four, since there a per cent is a difference.
 
-    >>> [ratio(value) for value in (0.87, 1.0, -0.0213, 123.4, 45678.0, 0.0000321)]
-    ['0.870', '1.00', '-0.0213', '123', '45,678', '3.21e-5']
+    >>> [ratio(value) for value in (0.87, 1.0, 1.0051, -0.0213, 123.4, 45678.0, 0.0000321)]
+    ['0.870', '1.00', '1.005', '-0.0213', '123', '45,678', '3.21e-5']
     """
     if isnan(value):
         return MISSING
@@ -57,6 +57,8 @@ def ratio(value: float) -> str:
         return DIVERGES
     if size >= 999.5:
         return f"{value:,.0f}"
+    if 1.0005 <= size < 1.0995:
+        return f"{value:.3f}"
     return f"{value:#.3g}".rstrip(".") if size >= 1e-3 or size == 0 else error(value)
 
 
