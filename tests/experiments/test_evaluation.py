@@ -26,7 +26,7 @@ from nashcast.experiments.evaluation.method import FAMILIES, PEERS, Method, Prob
 from nashcast.experiments.evaluation.methods import all_methods, chosen_methods
 from nashcast.experiments.evaluation.past import Past
 from nashcast.experiments.evaluation.prequential import forecast_all, run
-from nashcast.experiments.evaluation.rows import KEYS, overview, rows_of, summary
+from nashcast.experiments.evaluation.rows import KEYS, head_to_head, overview, rows_of, summary
 from nashcast.experiments.evaluation.scoring import combined, packed, score, unpacked
 from nashcast.experiments.evaluation.significance import diebold_mariano
 from nashcast.experiments.evaluation.study import study_of
@@ -297,6 +297,35 @@ def test_processes_give_the_same(tmp_path):
     here, there = (rows_of(evaluate(streams, names, (1,), tmp_path / f"{jobs}", jobs=jobs)) for jobs in (1, 2))
     for row, other in zip(here, there, strict=True):
         assert {**row, "us_per_step": 0} == {**other, "us_per_step": 0}
+
+
+def test_peer_by_peer():
+    errors = {
+        "one": {"federation": 1.0, "persistence": 4.0, "A": 0.995, "B": 2.0, "part": 0.1},
+        "two": {"federation": 2.0, "persistence": 3.0, "A": 4.0, "B": 1.0, "part": 0.1},
+        "three": {"federation": 0.0, "persistence": 1.0, "A": 1e-9, "B": None, "part": 0.1},
+    }
+    families = {"federation": "ours", "persistence": "baselines", "A": "river", "B": "experts", "part": "ours"}
+    surely = {("one", "B"), ("two", "A"), ("two", "persistence")}
+    rows = [
+        {"stream": stream, "method": name, "family": families[name], "mse_after_warmup": error}
+        | {"dm_p": None if name == "federation" else 0.04 if (stream, name) in surely else 0.05}
+        for stream, methods in errors.items()
+        for name, error in methods.items()
+    ]
+    own, *peers = head_to_head(rows)
+    assert (own["method"], own["mean"], own["near"], own["better"], own["worse"]) == ("federation", 1.0, 2, 0, 0)
+    found = {line["method"]: line for line in peers}
+    assert [line["method"] for line in peers] == ["B", "A", "persistence"]
+    # An error below a millionth of persistence's counts as that, so "three" is even between A and the federation.
+    assert found["A"]["mean"] == pytest.approx((0.995 * 2.0 * 1.0) ** (1 / 3))
+    assert found["A"]["median"] == pytest.approx(1.0)
+    assert found["B"]["mean"] == pytest.approx((2.0 * 0.5) ** 0.5)
+    assert found["persistence"]["mean"] == pytest.approx((4.0 * 1.5 * 1e6) ** (1 / 3))
+    counts = ("streams", "near", "better", "surely_better", "worse", "surely_worse")
+    assert [found["A"][key] for key in counts] == [3, 2, 1, 0, 2, 1]
+    assert [found["B"][key] for key in counts] == [2, 1, 1, 0, 1, 1]
+    assert [found["persistence"][key] for key in counts] == [3, 0, 0, 0, 3, 1]
 
 
 def test_the_declared_streams():

@@ -79,7 +79,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 def run(chosen: argparse.Namespace) -> None:
     from nashcast.experiments.evaluation.declared import check_streams, declared_streams, stream_named
     from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
-    from nashcast.experiments.evaluation.rows import KEYS, summary
+    from nashcast.experiments.evaluation.rows import KEYS, head_to_head, summary
     from nashcast.experiments.evaluation.study import rows_of, study_of
     from nashcast.records import study as records
 
@@ -100,7 +100,8 @@ def run(chosen: argparse.Namespace) -> None:
     written = [] if chosen.no_report else report_of(folder)
     if chosen.json:
         plain = [{key: row[key] for key in KEYS} | ({"why": row["why"]} if row["why"] else {}) for row in rows]
-        print_json({"rows": plain, "summary": summary(rows), "not_run": missing, "record": str(folder)})
+        found = {"rows": plain, "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
+        print_json({**found, "record": str(folder)})
         return
     _show(study)
     print(f"record: {folder}" + (f"   report: {written[0]}" if written else ""))

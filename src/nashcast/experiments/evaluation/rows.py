@@ -21,6 +21,7 @@ KEYS = ("stream", "method", "mse", "mse_after_warmup", "skill", "dm_p", "us_per_
 # Near the first: no more than this worse; or worse by less than this part of persistence's error, which is rounding
 # where somebody's error is 0.
 NEAR, ROUNDING = 1.01, 1e-6
+SURE = 0.05
 
 
 def rows_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -73,9 +74,44 @@ def overview(rows: Sequence[dict[str, Any]], key: str = "mse_after_warmup") -> l
             "stream": stream, "federation": own, "peer": best["method"], "peer_mse": best[key],
             "ratio": _ratio(own, best[key]), "p": best["dm_p"], "rank": 1 + sum(row[key] < own for row in peers),
             "peers": len(peers), "persistence_ratio": _ratio(own, base),
-            "near": own <= NEAR * best[key] or own - best[key] <= ROUNDING * base,
+            "near": _near(own, best[key], base),
         })  # fmt: skip
     return found
+
+
+def head_to_head(rows: Sequence[dict[str, Any]], key: str = "mse_after_warmup") -> list[dict[str, Any]]:
+    """Each peer over all streams where it and the federation have an error, the closest first; and the federation.
+
+    mean, median: of the peer's error as a multiple of the federation's, the mean geometric and both errors no less than
+    a ROUNDING of persistence's.   near: streams where it is first or near among the peers and the federation.
+    better, worse: streams where its error is smaller or larger than the federation's; surely: with p < 0.05.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    ratios: dict[str, list[float]] = {}
+    for stream in dict.fromkeys(row["stream"] for row in rows):
+        here = {row["method"]: row for row in rows if row["stream"] == stream and row[key] is not None}
+        if FEDERATION not in here:
+            continue
+        running = [row for row in here.values() if row["family"] in PEERS or row["method"] == FEDERATION]
+        own, base, best = here[FEDERATION][key], here[PERSISTENCE][key], min(row[key] for row in running)
+        for row in running:
+            empty = dict.fromkeys(("streams", "near", "better", "surely_better", "worse", "surely_worse"), 0)
+            line = found.setdefault(row["method"], {"method": row["method"], "family": row["family"], **empty})
+            surely = row["dm_p"] is not None and row["dm_p"] < SURE
+            line["streams"] += 1
+            line["near"] += _near(row[key], best, base)
+            for word, holds in (("better", row[key] < own), ("worse", row[key] > own)):
+                line[word] += holds
+                line[f"surely_{word}"] += holds and surely
+            least = max(ROUNDING * base, 1e-300)
+            ratios.setdefault(row["method"], []).append(max(row[key], least) / max(own, least))
+    for name, line in found.items():
+        line |= {"mean": float(np.exp(np.mean(np.log(ratios[name])))), "median": float(np.median(ratios[name]))}
+    return sorted(found.values(), key=lambda line: (line["method"] != FEDERATION, line["mean"]))
+
+
+def _near(own: float, best: float, persistence: float) -> bool:
+    return own <= NEAR * best or own - best <= ROUNDING * persistence
 
 
 def _ratio(own: float, other: float) -> float:

@@ -14,7 +14,7 @@ from nashcast.experiments.evaluation.interval_rivals import RIVALS
 from nashcast.experiments.evaluation.method import FAMILIES, PEERS
 from nashcast.experiments.evaluation.methods import PERSISTENCE
 from nashcast.experiments.evaluation.ours import FEDERATION
-from nashcast.experiments.evaluation.rows import overview, rows_of, summary
+from nashcast.experiments.evaluation.rows import SURE, head_to_head, overview, rows_of, summary
 from nashcast.experiments.evaluation.scoring import unpacked
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
@@ -27,7 +27,7 @@ def study_of(outcomes: Sequence[Outcome], seeds: Sequence[int], missing: Mapping
     """missing: streams that could not be opened, and why."""
     rows = rows_of(outcomes)
     arrays: dict[str, np.ndarray] = {}
-    tables = [overview_table(rows), parts_table(rows), intervals_table(outcomes)]
+    tables = [overview_table(rows), peers_table(rows), parts_table(rows), intervals_table(outcomes)]
     tables += [stream_table(stream, rows) for stream in dict.fromkeys(row["stream"] for row in rows)]
     return Study(
         "evaluation", "The federation beside its parts and its peers", "", seeds=list(seeds),
@@ -60,6 +60,22 @@ def overview_table(rows: Sequence[dict[str, Any]]) -> Table:
     return Table("The federation beside its best peer, error after the warm-up", columns, found, marks)
 
 
+def peers_table(rows: Sequence[dict[str, Any]]) -> Table:
+    columns = [
+        Column("method", "method"), Column("family", "family"), Column("streams", "streams", "int"),
+        Column("mean", "its error, geometric mean", "ratio"), Column("median", "median", "ratio"),
+        Column("near", "first or near on", "int"), Column("better", "better on", "int"),
+        Column("surely_better", "p < 0.05", "int"), Column("worse", "worse on", "int"),
+        Column("surely_worse", "p < 0.05", "int"),
+    ]  # fmt: skip
+    found = head_to_head(rows)
+    return Table(
+        "Peer by peer: error after the warm-up as a multiple of the federation's",
+        columns,
+        found if len(found) > 1 else [],
+    )
+
+
 def parts_table(rows: Sequence[dict[str, Any]]) -> Table:
     """Each ablation's error as a multiple of the federation's, and whether the difference is one."""
     names = list(
@@ -74,7 +90,7 @@ def parts_table(rows: Sequence[dict[str, Any]]) -> Table:
         for name in names:
             if name in here and own > 0.0:
                 p = here[name]["dm_p"]
-                sure = "" if p is None or p >= 0.05 else "*"
+                sure = "" if p is None or p >= SURE else "*"
                 line[name] = f"{here[name]['mse_after_warmup'] / own:.3g}{sure}"
         found.append(line)
     columns = [Column("stream", "stream"), *(Column(name, name, "mark") for name in names)]
@@ -133,6 +149,7 @@ def notes(rows: Sequence[dict[str, Any]], missing: Mapping[str, str]) -> list[st
                 f"{total['first_or_within_1_percent']} of {total['streams']} streams ({total['share']:.0%}); worst "
                 f"ratio to persistence {total['worst_ratio_to_persistence']:.3f} ({total['worst_stream']})."
             )
+    found += _closest(rows)
     found.append(
         f"The first {warmup_share():.0%} of every stream is the warm-up: settings marked as chosen are those that did "
         "best there; everything else was fixed beforehand. Random methods: mean over seeds. p: Diebold–Mariano against "
@@ -141,6 +158,25 @@ def notes(rows: Sequence[dict[str, Any]], missing: Mapping[str, str]) -> list[st
     found += [f"Not run, on any stream: {name} ({why})." for name, why in _never(rows).items()]
     found += [f"Not run: the stream {name} ({why})." for name, why in missing.items()]
     return found
+
+
+def _closest(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Whether anybody comes close on all streams together."""
+    peers = [line for line in head_to_head(rows) if line["method"] != FEDERATION]
+    most = max((line["streams"] for line in peers), default=0)
+    whole = [line for line in peers if line["streams"] == most]
+    if most < 2 or not whole:
+        return []
+    first = whole[0]
+    words = f"{first['method']} comes closest ({first['mean']:.3f} times"
+    words += f" the federation's, first or near on {first['near']} streams)"
+    foreign = next((line for line in whole if line["family"] != "experts"), None)
+    if foreign is not None and foreign is not first:
+        words += f"; of those not made of our agents {foreign['method']} ({foreign['mean']:.3f}, {foreign['near']})"
+    pairs, better, worse = (sum(line[key] for line in peers) for key in ("streams", "surely_better", "surely_worse"))
+    note = f"By the geometric mean of the error after the warm-up over {most} streams, {words}. "
+    note += f"Of {pairs} pairs of peer and stream the peer is better with p < {SURE} in {better}, worse in {worse}."
+    return [note]
 
 
 def _never(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
