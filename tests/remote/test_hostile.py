@@ -28,6 +28,7 @@ HOSTILE = ("mal-0", "mal-1", "mal-2")
 HONEST = {0: "ada", 2: "cyd"}
 SHARES = ("sums",) * 4
 STEPS, LOOKBACK, MESSAGES = 200, 2, 10_000
+MOST_BYTES = 1 << 20
 UNREADABLE = (
     b"NATS/1.0 \xff\xff\xff\r\n\r\n",
     b"NATS/1.0 200 \xff\r\n\r\n",
@@ -79,7 +80,8 @@ class Hostile:
         good = self._owner.answer(message.data)
         self._asked, self._answer = message.data, good
         if self._last is not None and self._rng.random() < 0.1:
-            await self._last.respond(good)  # to an address that was answered before
+            late = good if self._rng.random() < 0.5 else fuzz.bad_reply(self._rng, good, self._old)
+            await self._last.respond(late)  # to an address that was answered before
         self._last = message
         if turn.step in self.away or not self._now(turn):
             await message.respond(good)
@@ -112,7 +114,8 @@ class Hostile:
     async def raw(self, subject, data):
         """Now and then with headers that nobody can read."""
         client = self._client
-        if self._rng.random() > 0.02:
+        # One that is too large with its headers would cost the sender its connection, and end the nuisance.
+        if self._rng.random() > 0.02 or len(data) > MOST_BYTES - 100:
             await client.publish(subject, data)
             return
         head = UNREADABLE[self._rng.integers(len(UNREADABLE))] if "tell" in subject else UNREADABLE[0]
