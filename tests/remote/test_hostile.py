@@ -81,7 +81,7 @@ class Hostile:
         self._asked, self._answer = message.data, good
         if self._last is not None and self._rng.random() < 0.1:
             late = good if self._rng.random() < 0.5 else fuzz.bad_reply(self._rng, good, self._old)
-            await self._last.respond(late)  # to an address that was answered before
+            await self._client.publish(self._last.reply, late)  # to an address that was answered before
         self._last = message
         if turn.step in self.away or not self._now(turn):
             await message.respond(good)
