@@ -317,11 +317,11 @@ def test_peer_by_peer():
     assert (own["method"], own["mean"], own["near"], own["better"], own["worse"]) == ("federation", 1.0, 2, 0, 0)
     found = {line["method"]: line for line in peers}
     assert [line["method"] for line in peers] == ["B", "A", "persistence"]
-    # An error below a millionth of persistence's counts as that, so "three" is even between A and the federation.
+    # An error below a thousandth of persistence's counts as that, so "three" is even between A and the federation.
     assert found["A"]["mean"] == pytest.approx((0.995 * 2.0 * 1.0) ** (1 / 3))
     assert found["A"]["median"] == pytest.approx(1.0)
     assert found["B"]["mean"] == pytest.approx((2.0 * 0.5) ** 0.5)
-    assert found["persistence"]["mean"] == pytest.approx((4.0 * 1.5 * 1e6) ** (1 / 3))
+    assert found["persistence"]["mean"] == pytest.approx((4.0 * 1.5 * 1e3) ** (1 / 3))
     counts = ("streams", "near", "better", "surely_better", "worse", "surely_worse")
     assert [found["A"][key] for key in counts] == [3, 2, 1, 0, 2, 1]
     assert [found["B"][key] for key in counts] == [2, 1, 1, 0, 1, 1]

@@ -22,6 +22,8 @@ KEYS = ("stream", "method", "mse", "mse_after_warmup", "skill", "dm_p", "us_per_
 # where somebody's error is 0.
 NEAR, ROUNDING = 1.01, 1e-6
 SURE = 0.05
+# What is less than this part of persistence's error is not told apart where ratios are averaged over streams.
+LEAST = 1e-3
 
 
 def rows_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -82,8 +84,8 @@ def overview(rows: Sequence[dict[str, Any]], key: str = "mse_after_warmup") -> l
 def head_to_head(rows: Sequence[dict[str, Any]], key: str = "mse_after_warmup") -> list[dict[str, Any]]:
     """Each peer over all streams where it and the federation have an error, the closest first; and the federation.
 
-    mean, median: of the peer's error as a multiple of the federation's, the mean geometric and both errors no less than
-    a ROUNDING of persistence's.   near: streams where it is first or near among the peers and the federation.
+    mean, median: of the peer's error as a multiple of the federation's, the mean geometric, both errors no less than
+    LEAST of persistence's.   near: streams where it is first or near among the peers and the federation.
     better, worse: streams where its error is smaller or larger than the federation's; surely: with p < 0.05.
     """
     found: dict[str, dict[str, Any]] = {}
@@ -103,7 +105,7 @@ def head_to_head(rows: Sequence[dict[str, Any]], key: str = "mse_after_warmup") 
             for word, holds in (("better", row[key] < own), ("worse", row[key] > own)):
                 line[word] += holds
                 line[f"surely_{word}"] += holds and surely
-            least = max(ROUNDING * base, 1e-300)
+            least = max(LEAST * base, 1e-300)
             ratios.setdefault(row["method"], []).append(max(row[key], least) / max(own, least))
     for name, line in found.items():
         line |= {"mean": float(np.exp(np.mean(np.log(ratios[name])))), "median": float(np.median(ratios[name]))}
