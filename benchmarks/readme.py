@@ -94,15 +94,20 @@ def paper_block(studies: dict) -> str:
     return "\n".join(result + [f"| {what} | {found} | `{command}` |" for what, found, command in shown])
 
 
+# Of the overview's columns; the page has all.
+SHOWN = ("stream", "federation", "peer", "peer_mse", "ratio", "p", "near", "persistence_ratio")
+
+
 def peers_block(declared: dict, held_out: dict) -> str:
     """The federation beside its best peer on every stream, and what that comes to."""
 
     def part(words: str, found: dict) -> str:
-        notes = [note for note in found["notes"] if note.startswith("By the error")]
+        overview = found["tables"][0]
+        columns = [column for column in overview["columns"] if column["key"] in SHOWN]
+        table = markdown_table({**overview, "columns": columns})
+        notes = [f"- {note}" for note in found["notes"] if note.startswith("By the ")]
         seeds = f"mean over {len(found['seeds'])} seeds"
-        return "\n".join([f"{words} (`{found['command']}`, {seeds}):", "", *(f"- {note}" for note in notes)]) + (
-            "\n\n" + markdown_table(found["tables"][0])
-        )
+        return "\n".join([f"{words} (`{found['command']}`, {seeds}):", "", *notes, "", table])
 
     streams = len(held_out["tables"][0]["rows"])
     return "\n\n".join(

@@ -65,8 +65,8 @@ def peers_table(rows: Sequence[dict[str, Any]]) -> Table:
         Column("method", "method"), Column("family", "family"), Column("streams", "streams", "int"),
         Column("mean", "its error, geometric mean", "ratio"), Column("median", "median", "ratio"),
         Column("near", "first or near on", "int"), Column("better", "better on", "int"),
-        Column("surely_better", "p < 0.05", "int"), Column("worse", "worse on", "int"),
-        Column("surely_worse", "p < 0.05", "int"),
+        Column("surely_better", f"better with p < {SURE}", "int"), Column("worse", "worse on", "int"),
+        Column("surely_worse", f"worse with p < {SURE}", "int"),
     ]  # fmt: skip
     found = head_to_head(rows)
     return Table(
