@@ -226,7 +226,7 @@ def test_the_study_says_what_was_not_run(tmp_path):
     study = study_of(outcomes, (1,), {"ett": "needs ETTh1.csv: nashcast data fetch ett"})
     text = "\n".join(study.notes)
     assert "Not run, on any stream: river X (needs river: pip)." in text
-    assert "Not run: the stream ett (needs ETTh1.csv" in text
+    assert "Not run: ett: needs ETTh1.csv" in text
     assert "on 1 of 2 streams (50%)" in text
     assert [table.title for table in study.tables[-2:]] == ["logistic", "periodic"]
     row = next(row for row in study.tables[-2].rows if row["method"] == "river X")
@@ -361,7 +361,7 @@ def test_streams_by_name_and_by_file(tmp_path, monkeypatch):
         stream_named("file")
     with pytest.raises(nc.InvalidInput, match=r"--target: got none for .*nothing.csv. Pass the name of the column"):
         stream_named(str(tmp_path / "nothing.csv"))
-    with pytest.raises(nc.NashcastError, match=r"none of the streams can be opened: ett needs ETTh1.csv"):
+    with pytest.raises(nc.NashcastError, match=r"none of the streams can be opened: ett: needs ETTh1.csv"):
         check_streams([Declared("ett")])
 
 

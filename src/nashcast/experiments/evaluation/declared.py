@@ -105,7 +105,19 @@ def check_streams(streams: list[Declared]) -> tuple[list[Declared], dict[str, st
     missing = {each.label: each.why_not() for each in streams if each.why_not()}
     here = [each for each in streams if each.label not in missing]
     if not here:
-        raise NashcastError("none of the streams can be opened: " + "; ".join(f"{k} {v}" for k, v in missing.items()))
+        raise NashcastError("none of the streams can be opened: " + "; ".join(together(missing)))
     for each in here:
         each.open()  # a file that cannot be read is told now, not after an hour
     return here, missing
+
+
+def together(missing: Mapping[str, str]) -> list[str]:
+    """Those with the same reason in one line.
+
+    >>> together({"a": "needs x", "b": "needs y", "c": "needs x"})
+    ['a, c: needs x', 'b: needs y']
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in missing.items():
+        names.setdefault(why, []).append(name)
+    return [f"{', '.join(some)}: {why}" for why, some in names.items()]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.experiments.evaluation.declared import warmup_share
+from nashcast.experiments.evaluation.declared import together, warmup_share
 from nashcast.experiments.evaluation.evaluate import Outcome
 from nashcast.experiments.evaluation.interval_rivals import RIVALS
 from nashcast.experiments.evaluation.method import FAMILIES, PEERS
@@ -156,7 +156,7 @@ def notes(rows: Sequence[dict[str, Any]], missing: Mapping[str, str]) -> list[st
         "the federation, two-sided, after the warm-up. Intervals round every method's forecasts are nashcast's."
     )
     found += [f"Not run, on any stream: {name} ({why})." for name, why in _never(rows).items()]
-    found += [f"Not run: the stream {name} ({why})." for name, why in missing.items()]
+    found += [f"Not run: {line}." for line in together(missing)]
     return found
 
 
