@@ -1,7 +1,6 @@
 """The evaluation: nobody sees a target before it is told, everybody goes through the same loop, the sums are right."""
 
 import json
-import os
 from dataclasses import replace
 from functools import partial
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from extras import skip_if
 from nashcast.experiments.baselines import BASELINES
 from nashcast.experiments.evaluation import evaluate as evaluation
 from nashcast.experiments.evaluation import ours
@@ -43,9 +43,7 @@ def small(steps=60, y_dim=1):
 
 
 def need(method):
-    if not method.installed:
-        # Continuous integration installs every peer: there nothing is skipped.
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(method.missing)
+    skip_if("" if method.installed else method.missing)
 
 
 @pytest.mark.parametrize("y_dim", [1, 2])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from extras import skip_if
 from nashcast.streams import approval, co2, el_nino, laser, open_stream, package_files, sp500, sunspots
 from nashcast.streams.recordings import RECORDINGS, recording
-
-HAVE = {name: find_spec(name) is not None for name in ("statsmodels", "reservoirpy")}
 
 
 def columns(dataset, file):
@@ -31,8 +30,8 @@ def is_the_next_value_of(stream, raw, warmup, lags=3):
     assert stream.start[0] == stream.inputs[0, 0]
 
 
-@pytest.mark.skipif(not HAVE["statsmodels"], reason="needs nashcast[peers]")
 def test_statsmodels_series():
+    skip_if("" if find_spec("statsmodels") else "needs nashcast[peers]")
     last, weeks = np.nan, []
     for row in columns("co2", "co2.csv"):
         last = float(row["co2"]) if row["co2"].strip() else last
@@ -46,8 +45,8 @@ def test_statsmodels_series():
     assert co2(steps=5).targets.shape == (5, 1)
 
 
-@pytest.mark.skipif(not HAVE["reservoirpy"], reason="needs nashcast[peers]")
 def test_the_laser():
+    skip_if("" if find_spec("reservoirpy") else "needs nashcast[peers]")
     import reservoirpy
 
     # The file by its path: the package's own reader leaves it open.
@@ -75,11 +74,11 @@ def test_stocks_and_polls():
 
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_recordings_are_what_pandas_reads(name):
-    pd = pytest.importorskip("pandas")
     facts = RECORDINGS[name]
     found = find_spec(facts.package)
-    if found is None:
-        pytest.skip("needs nashcast[recordings]")
+    skip_if("" if found else "needs nashcast[recordings]")
+    import pandas as pd
+
     rows = pd.read_csv(Path(found.submodule_search_locations[0]) / facts.file)
     if facts.only:
         rows = rows[rows[facts.only[0]] == facts.only[1]]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from extras import skip_if
 from nashcast import streams
 from nashcast.streams import catalogue, concept_shift, open_stream
 from nashcast.streams.catalog import REQUIRED, entry
@@ -43,8 +44,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def skip_if_not_installed(name):
     needs = entry(name).needs
-    if needs in ("nashcast[peers]", "nashcast[recordings]") and not entry(name).available:
-        pytest.skip(f"needs {needs}")
+    extra = needs in ("nashcast[peers]", "nashcast[recordings]")
+    skip_if(f"needs {needs}" if extra and not entry(name).available else "")
 
 
 def test_the_names():
