@@ -60,8 +60,8 @@ HELD_OUT = Evaluation(
 Written by `make evaluation` from the record of `nashcast evaluate --held-out`; only this paragraph is typed by hand.
 The streams were declared by a rule, [written down](../src/nashcast/experiments/evaluation/streams.toml) with its date,
 when the default federation was final; nothing of ours or of the peers had been run on them, and nothing in either was
-changed after. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md); what the streams are:
-[their list](reference/streams.md).
+changed after. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md); what the streams
+are: [their list](reference/streams.md).
 """,
 )
 
