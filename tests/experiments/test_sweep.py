@@ -364,6 +364,7 @@ def cluster(tmp_path):
     running.stop()
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_results_though_a_worker_is_killed_half_way(tmp_path, cluster):
     plan, folder = plan_of(tmp_path, LONG), tmp_path / "out"
     command = [sys.executable, "-m", "nashcast", "sweep", str(tmp_path / "grid.toml"), "--out", str(folder), "--json"]

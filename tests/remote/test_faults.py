@@ -117,6 +117,7 @@ def test_who_is_slow_or_hangs_sits_out_as_late_and_comes_back(tmp_path):
         assert record.about["summary"]["absences"][name] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longer", [0.3, 1.5])
 def test_a_broker_that_hangs_makes_nobody_late(longer, tmp_path):
     """For somewhat or much longer than agents may take."""

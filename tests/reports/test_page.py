@@ -18,6 +18,7 @@ from nashcast.reports.page_plots import LETTERS, plots
 
 from browsing import launched, overflow
 
+pytestmark = pytest.mark.slow
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 BUTTONS = {"Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"}
 

@@ -170,6 +170,7 @@ def test_agents_begin_anew_where_the_service_goes_back(tmp_path):
             assert "agents" in [row["kind"] for row in client.log()]
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_is_gone_and_comes_back_by_itself(tmp_path):
     with staged(tmp_path) as stage, stage.serve() as served, served.client() as client:
         client.observe_many([(v, v) for v in VALUES[:20]], first_step=0)

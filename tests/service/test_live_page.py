@@ -8,7 +8,20 @@ import pytest
 
 from nashcast.service.tokens import TokenFile
 
-from paging import EVIL, STEPS_DRAWN, agents_are, at_step, live, opened, shown_are, staged, states, text_of, until
+from paging import (
+    BROKEN_LINE,
+    EVIL,
+    STEPS_DRAWN,
+    agents_are,
+    at_step,
+    live,
+    opened,
+    shown_are,
+    staged,
+    states,
+    text_of,
+    until,
+)
 from served import FILE, Served, series
 
 pytestmark = pytest.mark.slow
@@ -61,8 +74,7 @@ def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_
 def test_a_line_that_breaks_is_taken_up_again_with_all_that_was_missed(browser, tmp_path):
     values, served = series(900), staged(tmp_path)
     port = str(served.port)
-    broken = ["ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_EMPTY_RESPONSE"]
-    with opened(browser, served.url, allowed=broken) as page:
+    with opened(browser, served.url, allowed=[BROKEN_LINE]) as page:
         live(page)
         with served.client() as client:
             client.observe_many([(v, v) for v in values[:100]], first_step=0)
@@ -153,8 +165,7 @@ def test_a_token_handed_over_in_the_address_stays_in_the_tab_and_out_of_sight(br
     tokens = TokenFile(tmp_path / "journal" / "tokens.json")
     secret = tokens.add("reader", ["read"])
     served = staged(tmp_path, tokens=True)
-    broken = ["401", "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_EMPTY_RESPONSE"]
-    with opened(browser, f"{served.url}/#token={secret}", allowed=broken) as page:
+    with opened(browser, f"{served.url}/#token={secret}", allowed=["401", BROKEN_LINE]) as page:
         live(page)
         assert page.url == f"{served.url}/"
         kept = "[JSON.stringify(localStorage), document.cookie, sessionStorage.getItem('nashcast-token')]"
