@@ -14,6 +14,8 @@ from nashcast.errors import NashcastError
 from nashcast.experiments import remote_speed
 from nashcast.experiments.remote_speed import Case, bench, measure_equality, measure_speed, measure_traffic
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place():

@@ -59,7 +59,11 @@ def hub_at(running, folder, settings, **options):
     return Hub(running.folder, state=folder / "hub.npz", **options, **settings)
 
 
-@pytest.mark.parametrize("case", CASES)
+# Two of them always, the others with the slow tests: five processes each.
+@pytest.mark.parametrize(
+    "case",
+    [case if case in ("central", "spread, mixed") else pytest.param(case, marks=pytest.mark.slow) for case in CASES],
+)
 def test_five_processes_give_the_numbers_of_one(case, tmp_path, running, forked):
     y_dim, shares, game = CASES[case]
     X, Y = make_stream(y_dim, steps=SPREAD_STEPS if "spread" in case else STEPS)
