@@ -37,6 +37,8 @@ KILLED = "river-office"
 PRIVATE = ("features", "means", "covariance", "decoder", "ridge", "decay")
 # Seconds: for agents to come, at first and after a crash; and the least between two steps while one is away.
 PATIENCE, PACE = 120.0, 0.02
+# Seconds for a turn, more than a busy machine needs: the one that sits out here is the one that was killed.
+DEADLINE = 30.0
 
 
 class Shown(NamedTuple):
@@ -109,7 +111,7 @@ def _stage(members: Sequence[Organisation], stream: Stream, seed: int) -> Iterat
         warm_up()
         hub = stack.enter_context(Hub(
             folder, url=broker.url, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed,
-            transcript=True,
+            transcript=True, deadline=DEADLINE,
         ))  # fmt: skip
         parties = {}
         for member in members:
