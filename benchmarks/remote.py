@@ -39,7 +39,7 @@ Agents with 3 random features, a game of look-back 3 at every step. A step is `p
 - ratio: of the step's p50 and p99 to the bare round's; aim: the most that we want of it, 2 for one turn a step
   (central), and as many as the turns for a spread game, 2T + 1;
 - hub, broker and all agents share the cores named above: the arithmetic of all of them is in the ratio;
-- real-time: the processes went before all others on the machine, which does other work too.""",
+- priority: real-time if the processes went before all others on the machine, else usual.""",
     "traffic": "## Messages and bytes per step\n\nFive agents, counted at the hub's connection; one message out and "
     "one in are the input on its way into the durable stream. A spread game's do not depend on the features.",
 }
