@@ -1,12 +1,12 @@
-"""What an encoder is: a description that can be built, and a pure map from input, state and noise to features.
+"""What an encoder is: a description that can be built, and a pure map from a context to features.
 
-    encoder = RandomFeatures(features=6, seed=1)      # a description: hashable, printable, saved as plain values
-    built = encoder.build(x_dim=10, y_dim=1)          # frozen: weights drawn from its seed and nothing else
-    state = built.start()
-    Z, state = built.encode(x, state, noise)          # pure: same arguments, same result; changes nothing
+    encoder = Trend()                                 # a description: hashable, printable, saved as plain values
+    built = encoder.build(x_dim=3, y_dim=1)           # frozen: weights drawn from its seed and nothing else
+    state = built.advance(context._replace(state=built.start()))       # encoders with memory only
+    Z = built.encode(context._replace(state=state))   # (y_dim, features); pure: same context, same features
 
-`Z` has shape (y_dim, features). `moments` says what the features of a window were expected to be; None where they are
-certain, so that they were what they had to be. A state is None, a number, an array, or a tuple of those: it is saved.
+The context holds the present input and as many past inputs and targets as the encoder declares it wants. Encoders that
+learn nothing but forecast (`BuiltForecaster`) answer with forecasts of the next targets instead of features.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nashcast.maths.counter_noise import fill_standard_normal
-from nashcast.maths.feature_moments import Moments
+from nashcast.encoders.rows import Rows, Scales
+from nashcast.games.moments.counter_noise import standard_normals
+from nashcast.games.moments.feature_moments import Moments
 
 State = Any
 
@@ -28,13 +29,26 @@ class Noise(NamedTuple):
     step: int
 
     def standard_normal(self, size: int) -> np.ndarray:
-        out = np.empty((1, size))
-        fill_standard_normal(self.key, self.step, out)
-        return out[0]
+        return standard_normals(self.key, self.step, size)
+
+
+class Context(NamedTuple):
+    """What an encoder sees at one step. All arrays are read-only, in the units of the stream."""
+
+    x: np.ndarray  # the present input, (x_dim,); NaN where a number is missing
+    inputs: np.ndarray  # earlier inputs, oldest first, (≤ past_inputs, x_dim)
+    targets: np.ndarray  # known targets, the newest last, (≤ past_targets, y_dim)
+    times: np.ndarray  # timestamps of the inputs in seconds, the present one last, NaN where there are none
+    scales: Scales  # mean, spread and usual change of the targets so far
+    input_scales: Scales  # the same of the inputs
+    season: int  # length of the season found in the targets, 0 if there is none
+    rows: Rows | None  # the same step in standardised form
+    noise: Noise
+    state: State = None
 
 
 class EchoParameters(NamedTuple):
-    """An echo state's parts, so that a replay can sample its moments in compiled code."""
+    """The parts of the paper's echo state, so that a replay can sample its moments in compiled code."""
 
     drive: np.ndarray  # A x_t + b, (steps, y_dim, features)
     recurrent: np.ndarray
@@ -48,7 +62,10 @@ class BuiltEncoder:
     """A frozen encoder for known dimensions. Subclasses set `features` and define `encode`; the rest has defaults."""
 
     features: int
-    # The features are forecasts of the target itself: the agent takes them relative to where its own forecast stands.
+    # How many earlier inputs and how many known targets the context should hold.
+    past_inputs = 0
+    past_targets = 0
+    # The features are forecasts of the target itself: agents take them relative to where the target stands.
     relative = False
     # Inputs may contain NaN for what is missing. An encoder that does not say so sits out such steps.
     accepts_missing = False
@@ -56,19 +73,24 @@ class BuiltEncoder:
     moments_by_step = False
 
     def start(self) -> State:
-        """The state before the first input."""
+        """The state before the first input: None, a number, an array, or a tuple of those."""
         return None
 
-    def encode(self, x: np.ndarray, state: State, noise: Noise) -> tuple[np.ndarray, State]:
-        """Features (y_dim, features) of input x (x_dim,) and the next state. Pure."""
+    def advance(self, context: Context) -> State:
+        """The state after this step's context; `context.state` is the one before it. Pure."""
+        return None
+
+    def encode(self, context: Context) -> np.ndarray:
+        """Features (y_dim, features); `context.state` is the state after `advance`. Pure."""
         raise NotImplementedError
 
     def encode_series(self, inputs: np.ndarray, state: State, key: int, first_step: int) -> tuple[np.ndarray, State]:
         """Features (steps, y_dim, features) of inputs (steps, x_dim), as `encode` gives them one by one."""
         features = []
         for t, x in enumerate(inputs):
-            Z, state = self.encode(x, state, Noise(key, first_step + t))
-            features.append(Z)
+            context = input_context(x, Noise(key, first_step + t), state)
+            state = self.advance(context)
+            features.append(self.encode(context._replace(state=state)))
         return np.stack(features), state
 
     def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments | None:
@@ -84,7 +106,55 @@ class BuiltEncoder:
         return None
 
 
+class RowEncoder(BuiltEncoder):
+    """An encoder of standardised rows: `encode_rows` serves one row and thousands alike.
+
+    Its features are computed again for all remembered rows when the scales change; `seasonal` says that they also
+    change with the season.
+    """
+
+    seasonal = False
+
+    def encode(self, context: Context) -> np.ndarray:
+        assert context.rows is not None
+        return self.encode_rows(context.rows, context.state)[0][0]
+
+    def encode_rows(self, rows: Rows, state: State) -> tuple[np.ndarray, State]:
+        """Features (rows, y_dim, features), and the state after the last row."""
+        raise NotImplementedError
+
+
+class BuiltForecaster(BuiltEncoder):
+    """A black box that forecasts: `forecast` gives `forecasts` forecasts of each of the next targets.
+
+    As features, these are taken relative to the last target. Unless `calibrated`, decoders learn from them, so that a
+    biased forecaster is corrected; the forecasts themselves are experts in any case.
+    """
+
+    forecasts = 1
+    relative = True
+    calibrated = False
+
+    def forecast(self, context: Context, horizon: int) -> np.ndarray:
+        """Forecasts (forecasts, horizon, y_dim) in the target's own units; NaN beyond what it can say."""
+        raise NotImplementedError
+
+    def encode(self, context: Context) -> np.ndarray:
+        return self.forecast(context, 1)[:, 0].T
+
+    @property
+    def features(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.forecasts
+
+
 class Encoder(Protocol):
     """A description of an encoder."""
 
     def build(self, x_dim: int, y_dim: int) -> BuiltEncoder: ...
+
+
+def input_context(x: np.ndarray, noise: Noise, state: State = None) -> Context:
+    """The context of an encoder that sees the present input alone."""
+    nothing = np.empty((0, len(x)))
+    scales = Scales.unknown(len(x))
+    return Context(x, nothing, nothing[:, :0], np.full(1, np.nan), scales, scales, 0, None, noise, state)

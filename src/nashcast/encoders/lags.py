@@ -1,4 +1,4 @@
-"""Deterministic features of the last inputs: linear, and quadratic in lags (nonlinear vector autoregression)."""
+"""Linear features: of the last targets and the present input, or of raw inputs alone."""
 
 from __future__ import annotations
 
@@ -6,54 +6,72 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nashcast.encoders.base import BuiltEncoder, Noise
-from nashcast.maths import check
+from nashcast.encoders.base import BuiltEncoder, Context, RowEncoder
+from nashcast.encoders.rows import MOST_LAGS, Rows, for_each_target, other_targets
+from nashcast.encoders.wide_inputs import WideInputs
+from nashcast.validation import integer
+
+
+@dataclass(frozen=True)
+class Lags:
+    """One, the last `lags` values of each target, the last two of the other targets, and the inputs.
+
+    changes: also how the inputs changed.
+    """
+
+    lags: int = 4
+    changes: bool = False
+
+    def __post_init__(self):
+        integer("lags", self.lags, min=1, max=MOST_LAGS)
+
+    def build(self, x_dim: int, y_dim: int) -> RowEncoder:
+        return _BuiltLags(self, WideInputs(x_dim), y_dim)
+
+
+class _BuiltLags(RowEncoder):
+    def __init__(self, description: Lags, inputs: WideInputs, y_dim: int):
+        self._lags, self._with_changes = description.lags, description.changes
+        self._inputs, self._others = inputs, other_targets(y_dim)
+        self.features = 1 + self._lags + 2 * (y_dim - 1) + inputs.count * (2 if self._with_changes else 1)
+
+    def encode_rows(self, rows: Rows, state: None) -> tuple[np.ndarray, None]:
+        parts = [np.ones((rows.count, rows.y_dim, 1))]
+        parts.append(np.stack([rows.value(lag) for lag in range(self._lags)], axis=2))
+        if rows.y_dim > 1:
+            parts += [rows.value(0)[:, self._others], rows.value(1)[:, self._others]]
+        parts.append(for_each_target(self._inputs.values(rows), rows.y_dim))
+        if self._with_changes:
+            parts.append(for_each_target(self._inputs.changes(rows), rows.y_dim))
+        return np.concatenate(parts, axis=2), None
 
 
 @dataclass(frozen=True)
 class Linear:
-    """One, and the last `lags` inputs; every target has its own copy of them."""
+    """One, and the last `lags` inputs as they are; every target has its own copy of them."""
 
     lags: int = 1
 
     def __post_init__(self):
-        check.whole("lags", self.lags, least=1)
+        integer("lags", self.lags, min=1)
 
-    def build(self, x_dim: int, y_dim: int) -> _Built:
-        return _Built(x_dim, y_dim, self.lags, quadratic=False)
-
-
-@dataclass(frozen=True)
-class QuadraticLags:
-    """One, the last `lags` inputs, and all their products of two."""
-
-    lags: int = 2
-
-    def __post_init__(self):
-        check.whole("lags", self.lags, least=1)
-
-    def build(self, x_dim: int, y_dim: int) -> _Built:
-        return _Built(x_dim, y_dim, self.lags, quadratic=True)
+    def build(self, x_dim: int, y_dim: int) -> BuiltEncoder:
+        return _BuiltLinear(x_dim, y_dim, self.lags)
 
 
-class _Built(BuiltEncoder):
-    """Features are block-diagonal: target k has its own block, so each target gets its own coefficients."""
+class _BuiltLinear(BuiltEncoder):
+    """State: the last inputs, (lags, x_dim). Features are block-diagonal: each target has its own coefficients."""
 
-    def __init__(self, x_dim: int, y_dim: int, lags: int, quadratic: bool):
-        self._past = np.zeros((lags - 1, x_dim))
-        self._pairs = np.triu_indices(lags * x_dim) if quadratic else None
-        self._block = 1 + lags * x_dim + (0 if self._pairs is None else len(self._pairs[0]))
-        self._y_dim = y_dim
-        self.features = y_dim * self._block
+    def __init__(self, x_dim: int, y_dim: int, lags: int):
+        self._past, self._y_dim = np.zeros((lags, x_dim)), y_dim
+        self.features = y_dim * (1 + lags * x_dim)
 
     def start(self) -> np.ndarray:
         return self._past
 
-    def encode(self, x: np.ndarray, state: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
-        window = np.vstack([state, x])
-        flat = window.ravel()
-        parts = [np.ones(1), flat]
-        if self._pairs is not None:
-            parts.append(flat[self._pairs[0]] * flat[self._pairs[1]])
-        features = np.concatenate(parts)[None]
-        return features if self._y_dim == 1 else np.kron(np.eye(self._y_dim), features), window[1:]
+    def advance(self, context: Context) -> np.ndarray:
+        return np.vstack([context.state[1:], context.x])
+
+    def encode(self, context: Context) -> np.ndarray:
+        features = np.concatenate([np.ones(1), context.state.ravel()])[None]
+        return features if self._y_dim == 1 else np.kron(np.eye(self._y_dim), features)

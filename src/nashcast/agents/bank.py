@@ -1,0 +1,126 @@
+r"""An agent's own decoders: ridge regressions of the target's change, at several forgettings and ridges.
+
+For features z, in standardised units, and the change r that followed them, each decoder minimises
+
+    $\sum_s \lambda^{t-s} (r_s - z_s^\top\beta)^2 + \rho d\,\|\beta - c\|^2$,      c = 0, or (1, 0, …) where centred,
+
+and forecasts zᵀβ. The leverage $h = z^\top(\sum\lambda^{t-s}zz^\top + \rho d I)^{-1}z$ says how far z is from the rows
+that β was learnt from; beyond TRUSTED_LEVERAGE, β - c counts that much less.
+
+One bank holds the decoders of several encoders of about the same size, so that one call solves them all. Horizons
+share the Gram matrices: a row enters them when it is forecast, and its cross products as its labels come. Until then
+the bank's own forecast stands in for the label, so that an unlabelled row changes no decoder.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Forgetting and ridge (for each feature) of the decoders.
+DECODERS = ((1.0, 1e-4), (1.0, 0.3), (0.998, 10.0), (0.99, 0.3), (0.97, 0.01), (0.9, 0.01))
+# Further decoders of encoders whose first feature is a forecast by itself: the ridge is centred on it.
+CENTRED = ((1.0, 10.0), (0.9, 0.3), (0.9, 0.01))
+# An agent's regression over all its encoders has fewer: it is large.
+JOINED = ((1.0, 0.3), (0.998, 1.0), (0.99, 1.0))
+FORGETTING = (1.0, 0.998, 0.99, 0.97, 0.9)
+TRUSTED_LEVERAGE = 5.0
+
+
+class Member(NamedTuple):
+    """One encoder's place in a bank.   features: how many.   leading: its first feature is a forecast by itself.
+
+    joined: it stands for all encoders of an agent together.
+    """
+
+    features: int
+    leading: bool = False
+    joined: bool = False
+
+    @property
+    def decoders(self) -> tuple[tuple[float, float, float], ...]:
+        """Forgetting, ridge and centre of each."""
+        plain = [(*pair, 0.0) for pair in (JOINED if self.joined else DECODERS)]
+        return tuple(plain + ([(*pair, 1.0) for pair in CENTRED] if self.leading else []))
+
+
+class BankForecast(NamedTuple):
+    changes: np.ndarray  # (decoders, y_dim, horizon), in usual changes
+    leverage: np.ndarray  # (decoders, y_dim)
+
+
+class Bank:
+    """members: the encoders, all padded to the size of the largest. Features are (members, y_dim, size)."""
+
+    def __init__(self, members: list[Member], y_dim: int, horizon: int):
+        self.members, self.size = members, max(member.features for member in members)
+        E, M, D = len(members), len(FORGETTING), self.size
+        self._forgetting = np.array(FORGETTING)[:, None, None, None]
+        self._gram = np.zeros((E, M, y_dim, D, D))
+        self._cross = np.zeros((E, M, y_dim, horizon, D))
+        decoders = [(e, *decoder) for e, member in enumerate(members) for decoder in member.decoders]
+        self.member = np.array([e for e, *_ in decoders])
+        self._speed = np.array([FORGETTING.index(forgetting) for _, forgetting, *_ in decoders])
+        ridge = np.array([rho * members[e].features for e, _, rho, _ in decoders])
+        self._centre = np.array([centre for *_, centre in decoders])
+        self._ridge = ridge[:, None, None, None] * np.eye(D)
+        self._pull = np.zeros((len(decoders), 1, 1, D))
+        self._pull[:, 0, 0, 0] = ridge * self._centre
+        # The decoder of each member and forgetting whose forecast stands in for labels to come; -1 if there is none.
+        self._stand_in = np.full((E, M), -1)
+        for place, (e, m) in enumerate(zip(self.member, self._speed, strict=True)):
+            if self._stand_in[e, m] < 0 or self._centre[place] == 0.0:
+                self._stand_in[e, m] = place
+
+    def forecast(self, features: np.ndarray) -> BankForecast:
+        z = features[self.member]
+        solved = np.linalg.solve(self._gram[self.member, self._speed] + self._ridge, z[..., None])[..., 0]
+        leverage = (z * solved).sum(axis=2)
+        share = 1.0 / np.maximum(1.0, leverage / TRUSTED_LEVERAGE)
+        cross = self._cross[self.member, self._speed] + self._pull
+        changes = np.matmul(cross, solved[..., None])[..., 0] * share[:, :, None]
+        changes += ((1.0 - share) * z[:, :, 0] * self._centre[:, None])[:, :, None]
+        return BankForecast(changes, leverage)
+
+    def stand_ins(self, changes: np.ndarray) -> np.ndarray:
+        """Forecasts of each member and forgetting, (members, forgettings, y_dim, horizon), for labels to come."""
+        return np.where((self._stand_in >= 0)[..., None, None], changes[self._stand_in], 0.0)
+
+    def add_row(self, features: np.ndarray, changes: np.ndarray) -> None:
+        """A row was forecast. changes: what stands in for its labels, (members, forgettings, y_dim, horizon)."""
+        self._gram *= self._forgetting
+        self._cross *= self._forgetting
+        self._gram += (features[:, :, :, None] * features[:, :, None, :])[:, None]
+        if changes.any():
+            self._cross += changes[..., None] * features[:, None, :, None, :]
+
+    def add_labels(self, features: np.ndarray, corrections: np.ndarray, ages: np.ndarray) -> None:
+        """Labels came, one for each horizon: of rows `ages` steps before the last one, (horizon,).
+
+        features: of those rows, (horizon, members, y_dim, size).   corrections: label less what stood in for it,
+        (horizon, members, forgettings, y_dim); 0 where there is no label.
+        """
+        faded = corrections * (np.array(FORGETTING) ** ages[:, None])[:, None, :, None]
+        # (horizon, members, forgettings, y_dim, size) → (members, forgettings, y_dim, horizon, size)
+        self._cross += np.moveaxis(faded[..., None] * features[:, :, None], 0, 3)
+
+    def relearn(self, features: np.ndarray, changes: np.ndarray) -> None:
+        """All memories again, from rows (rows, members, y_dim, size) and changes (rows, y_dim, horizon), oldest first.
+
+        Rows that teach nothing have features 0.
+        """
+        ages = np.arange(len(features))[::-1]
+        Z = np.ascontiguousarray(np.moveaxis(features, 0, 2))  # (E, y_dim, rows, D)
+        R = np.ascontiguousarray(changes.transpose(1, 2, 0))
+        for m, forgetting in enumerate(FORGETTING):
+            faded = Z * (forgetting**ages)[:, None]
+            self._gram[:, m] = np.matmul(faded.transpose(0, 1, 3, 2), Z)
+            self._cross[:, m] = np.matmul(R, faded)
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {"gram": self._gram, "cross": self._cross}
+
+    def restore(self, fields) -> None:
+        self._gram = fields.take("gram", self._gram.shape)
+        self._cross = fields.take("cross", self._cross.shape)

@@ -1,0 +1,167 @@
+"""The rows of a stream that an agent remembers: targets, inputs, their scales and the season.
+
+Row s holds the target y_s and the input that came with it, from which the target of row s + 1 is forecast. The arrays
+are filled from the front; when they are full, the last KEPT rows move to the front. The first PAD rows repeat the
+first target, so that every lag exists from the first step on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nashcast.agents.season import LONGEST_SEASON, Season
+from nashcast.encoders.base import Context, Noise
+from nashcast.encoders.rows import Rows, Scales, Span
+
+PAD = LONGEST_SEASON + 8
+KEPT = 2048
+_CAPACITY = PAD + 2 * KEPT
+# Scales are revised at every one of the first steps, then at 1.5 times and at powers of two …
+_EVERY_STEP = 8
+# … and later than this only if one has moved by so much.
+_SETTLED, _SHIFT, _RATIO = 64, 0.5, 1.5
+
+
+class History:
+    """x_dim: numbers in an input.   start: the first known target.   season: its length, if it is known.
+
+    first_step: the step of the first row.
+    """
+
+    def __init__(self, x_dim: int, start: np.ndarray, season: int | None = None, first_step: int = 0):
+        y_dim = len(start)
+        self.targets = np.zeros((_CAPACITY, y_dim))
+        self.inputs = np.zeros((_CAPACITY, x_dim))
+        self.times = np.full(_CAPACITY, np.nan)
+        self.labelled = np.zeros(_CAPACITY, dtype=bool)  # whether a row's target is known, or stood in for
+        self.targets[: PAD + 1] = start
+        self.labelled[PAD] = True
+        self.rows, self.offset, self.step, self._begun_at = PAD + 1, first_step, first_step, first_step
+        self.scales, self.input_scales = Scales.unknown(y_dim), Scales.unknown(x_dim)
+        self.season = Season(y_dim, season)
+        self._next_revision = 0
+
+    @property
+    def now(self) -> int:
+        """The present row."""
+        return self.rows - 1
+
+    @property
+    def first(self) -> int:
+        """The first row that memories are learnt from."""
+        return max(PAD, self.now - KEPT)
+
+    @property
+    def known_from(self) -> int:
+        """The first row that is real."""
+        return max(0, PAD + self._begun_at - self.offset)
+
+    def row_of(self, step: int) -> int | None:
+        """The row in which a step's forecast was made, if it is still remembered."""
+        row = PAD + step - self.offset
+        return row if self.known_from <= row < self.rows else None
+
+    def put_input(self, x: np.ndarray, time: float = np.nan) -> None:
+        """The present row's input. Missing numbers are taken as they last were."""
+        now, missing = self.now, ~np.isfinite(x)
+        if missing.any():
+            x = np.where(missing, self.inputs[now - 1], x)
+        if self.step == self._begun_at:  # the rows before the first repeat it
+            self.inputs[:now] = x
+        self.inputs[now], self.times[now] = x, time
+
+    def append(self, target: np.ndarray, known: bool) -> None:
+        """The present row ends; the next begins with `target`, a label if `known`, else a value that stands in."""
+        if self.rows == _CAPACITY:
+            kept = KEPT + PAD
+            for rows in (self.targets, self.inputs, self.times, self.labelled):
+                rows[:kept] = rows[_CAPACITY - kept :].copy()
+            self.rows, self.offset = kept, self.offset + _CAPACITY - kept
+        self.targets[self.rows], self.labelled[self.rows] = target, known
+        self.rows, self.step = self.rows + 1, self.step + 1
+
+    def learn_season(self, row: int) -> None:
+        """The label of a row came."""
+        self.season.learn(self.targets[self.known_from : row + 1], self.step - self._begun_at)
+
+    def set_target(self, row: int, target: np.ndarray) -> None:
+        """A late label takes the place of what stood in for it."""
+        self.targets[row], self.labelled[row] = target, True
+
+    def revise_scales(self) -> bool:
+        """Measure again what is usual, at its time. Returns whether standardised features mean something else now."""
+        step = self.step - self._begun_at
+        if _EVERY_STEP < step < self._next_revision:
+            return False
+        if step >= _EVERY_STEP:
+            self._next_revision = 2 * step if step >= 2 * _EVERY_STEP else step + _EVERY_STEP // 2
+        scales = Scales.of(self.targets[self.first : self.rows])
+        # The present row's input is not known yet.
+        input_scales = self.input_scales
+        if self.now > self.first:
+            input_scales = Scales.of(self.inputs[self.first : self.now])
+        moved = _moved(scales, self.scales) or _moved(input_scales, self.input_scales)
+        if step > _SETTLED and not moved:
+            return False
+        self.scales, self.input_scales = scales, input_scales
+        return True
+
+    def revise_soon(self) -> None:
+        """The world has changed: scales are measured again at the next revision, whatever the step."""
+        self._next_revision = 0
+
+    def rows_between(self, first: int, last: int) -> Rows:
+        """Rows first … last - 1 in standardised form."""
+        first_step = self.offset + first - PAD
+        span = Span(first, last, self.known_from, first_step, self.season.length)
+        return Rows(self.targets, self.inputs, self.scales, self.input_scales, span)
+
+    def context(self, rows: Rows, x: np.ndarray, columns: np.ndarray | None, wants, noise: Noise) -> Context:
+        """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.   wants: `wanted`."""
+        now, (past_inputs, past_targets) = self.now, wants
+        first = self.known_from
+        inputs = self.inputs[max(first, now - past_inputs) : now]
+        targets = self.targets[max(first, self.rows - max(past_targets, 1)) : self.rows]
+        times = self.times[max(first, now - past_inputs) : self.rows]
+        input_scales = self.input_scales
+        if columns is not None:
+            x, inputs, input_scales = x[columns], inputs[:, columns], input_scales.take(columns)
+        views = [array.view() for array in (x, inputs, targets, times)]
+        for view in views:
+            view.flags.writeable = False
+        return Context(*views, self.scales, input_scales, self.season.length, rows, noise)
+
+    def save(self) -> dict[str, np.ndarray]:
+        season = {f"season.{name}": value for name, value in self.season.save().items()}
+        return {
+            "targets": self.targets[: self.rows],
+            "inputs": self.inputs[: self.rows],
+            "times": self.times[: self.rows],
+            "labelled": self.labelled[: self.rows],
+            "counts": np.array([self.offset, self.step, self._begun_at, self._next_revision]),
+            "scales": np.stack(self.scales),
+            "input_scales": np.stack(self.input_scales),
+            **season,
+        }
+
+    def restore(self, fields) -> None:
+        """Continue as saved. Raises InvalidInput and may leave this object unusable: restore into a new one."""
+        rows = fields.length("targets", min=PAD + 1, max=_CAPACITY)
+        for array, name in ((self.targets, "targets"), (self.inputs, "inputs")):
+            array[:rows] = fields.take(name, (rows, array.shape[1]), max=1e200, min=-1e200)
+        self.times[:rows] = fields.take("times", (rows,), finite=False)
+        self.labelled[:rows] = fields.take("labelled", (rows,), dtype=bool)
+        counts = fields.take("counts", (4,), dtype=np.int64, min=0)
+        self.offset, self.step, self._begun_at, self._next_revision = counts.tolist()
+        self.rows = rows
+        fields.require("counts", PAD + 1 + self.step - self.offset == rows, "steps that do not fit the rows")
+        self.scales = Scales(*fields.take("scales", (3, self.targets.shape[1])))
+        self.input_scales = Scales(*fields.take("input_scales", (3, self.inputs.shape[1])))
+        self.season.restore(fields.part("season."))
+
+
+def _moved(new: Scales, old: Scales) -> bool:
+    near = (np.abs(new.mean - old.mean) <= _SHIFT * old.spread)
+    for now, before in ((new.spread, old.spread), (new.change, old.change)):
+        near &= (now <= _RATIO * before) & (_RATIO * now >= before)
+    return not near.all()

@@ -1,0 +1,119 @@
+"""Standardised rows of a stream's history: what encoders of our own families see, for one row or for many."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+# A number this many spreads from its mean is seen no further: one outlier must not dominate what is learnt.
+LARGEST_SCORE = 16.0
+# How many targets before a row are within its reach as lags.
+MOST_LAGS = 8
+
+
+class Scales(NamedTuple):
+    """Mean, spread and usual change of each column; 0 where a spread or change is not known yet."""
+
+    mean: np.ndarray
+    spread: np.ndarray
+    change: np.ndarray
+
+    @staticmethod
+    def unknown(columns: int) -> Scales:
+        return Scales(np.zeros(columns), np.zeros(columns), np.zeros(columns))
+
+    @staticmethod
+    def of(rows: np.ndarray) -> Scales:
+        """Measured over rows (n, columns), n ≥ 1."""
+        # Relative to the newest row, so that a far-away zero costs no digits.
+        shifted = rows - rows[-1]
+        mean = shifted.mean(axis=0)
+        spread = np.sqrt(((shifted - mean) ** 2).mean(axis=0))
+        changes = np.diff(shifted, axis=0)
+        change = np.sqrt((changes**2).sum(axis=0) / max(1, len(changes)))
+        return Scales(rows[-1] + mean, spread, change)
+
+    def take(self, columns: np.ndarray) -> Scales:
+        return Scales(self.mean[columns], self.spread[columns], self.change[columns])
+
+
+def inverse(scale: np.ndarray) -> np.ndarray:
+    """1 / scale, and 0 where the scale is 0."""
+    return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+
+
+class Rows:
+    """Rows first … last - 1 of a history, in standardised units.
+
+    targets, inputs: arrays of the whole history; at least MOST_LAGS + 1 rows stand before `first`.
+    """
+
+    def __init__(self, targets, inputs, target_scales: Scales, input_scales: Scales, span: Span):
+        first, last = span.first, span.last
+        self.span, self.count, self.y_dim = span, last - first, targets.shape[1]
+        self._targets = targets
+        self.size = inverse(target_scales.change)  # 1 / usual change of each target
+        back = first - MOST_LAGS
+        window = targets[back - 1 : last]
+        self._values = _clipped((window[1:] - target_scales.mean) * inverse(target_scales.spread))
+        self._changes = _clipped((window[1:] - window[:-1]) * self.size)
+        window = inputs[first - 1 : last]
+        self.inputs = _clipped((window[1:] - input_scales.mean) * inverse(input_scales.spread))
+        self.input_changes = _clipped((window[1:] - window[:-1]) * inverse(input_scales.change))
+
+    def value(self, lag: int) -> np.ndarray:
+        """The targets `lag` rows before each row, (rows, y_dim), in spreads from their mean."""
+        return self._values[MOST_LAGS - lag : MOST_LAGS - lag + self.count]
+
+    def change(self, lag: int) -> np.ndarray:
+        """How the targets changed towards the row `lag` rows before, in usual changes."""
+        return self._changes[MOST_LAGS - lag : MOST_LAGS - lag + self.count]
+
+    def seasonal_change(self) -> np.ndarray:
+        """What stood one season before the next target, relative to the present one; 0 where that is not known."""
+        first, last, season = self.span.first, self.span.last, self.span.season
+        if season < 1:
+            return np.zeros((self.count, self.y_dim))
+        rows = np.arange(first + 1 - season, last + 1 - season)
+        before = self._targets[np.maximum(rows, 0)] - self._targets[first:last]
+        return np.where((rows >= self.span.known_from)[:, None], _clipped(before * self.size), 0.0)
+
+    def phase(self) -> np.ndarray:
+        """The place of each row in the season, in [0, 1); 0 without a season."""
+        steps = self.span.first_step + np.arange(self.count)
+        return (steps % self.span.season) / self.span.season if self.span.season else np.zeros(self.count)
+
+    def take(self, columns: np.ndarray | None) -> Rows:
+        """The same rows with some of the inputs only; all of them for None."""
+        if columns is None:
+            return self
+        part = object.__new__(Rows)
+        part.__dict__.update(self.__dict__)
+        part.inputs, part.input_changes = self.inputs[:, columns], self.input_changes[:, columns]
+        return part
+
+
+class Span(NamedTuple):
+    """Which rows of a history: first … last - 1."""
+
+    first: int
+    last: int
+    known_from: int  # the first row that is real; those before it repeat it
+    first_step: int  # the step of row `first`
+    season: int  # its length, 0 if there is none
+
+
+def _clipped(scores: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(scores, -LARGEST_SCORE), LARGEST_SCORE)
+
+
+def for_each_target(rows: np.ndarray, y_dim: int) -> np.ndarray:
+    """Numbers that all targets share, (rows, d), as features of each, (rows, y_dim, d)."""
+    return np.broadcast_to(rows[:, None, :], (len(rows), y_dim, rows.shape[1]))
+
+
+def other_targets(y_dim: int) -> np.ndarray:
+    """For each target the places of the others, (y_dim, y_dim - 1)."""
+    places = [[j for j in range(y_dim) if j != k] for k in range(y_dim)]
+    return np.array(places, dtype=np.int64).reshape(y_dim, y_dim - 1)

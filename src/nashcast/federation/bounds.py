@@ -1,0 +1,51 @@
+"""Intervals round a federation's forecasts at every horizon and, if asked for, round each member's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nashcast.errors import InvalidInput
+from nashcast.federation.loop import Scored
+from nashcast.intervals import Intervals
+
+
+class Bounds:
+    """members: how many have intervals of their own, 0 for none. The federation's columns come first, then theirs."""
+
+    def __init__(self, coverages: Sequence[float], y_dim: int, horizon: int, members: int):
+        self._shape, self._members = (horizon, y_dim), members
+        self._intervals = Intervals((horizon + members) * y_dim, coverages)
+
+    def learn(self, scored: Scored) -> None:
+        """Forecasts whose label came; those of horizons without one teach nothing."""
+        forecasts, target = scored.forecasts, scored.target
+        targets = np.where(scored.known[:, None], target, np.nan)
+        if self._members:
+            own = np.broadcast_to(target if scored.known[0] else np.full_like(target, np.nan), scored.own.shape)
+            forecasts, targets = np.concatenate([forecasts, scored.own]), np.concatenate([targets, own])
+        self._intervals.learn(forecasts.ravel(), targets.ravel())
+
+    def around(self, coverage: float, middle: np.ndarray, member: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high, (horizon, y_dim). middle: the federation's forecasts, or a member's (1, y_dim)."""
+        known = self._intervals.coverages
+        if coverage not in known:
+            listed = ", ".join(f"{one:g}" for one in known)
+            remedy = f"Pass one of {listed}, or make the federation with coverages=(…, {coverage!r})."
+            raise InvalidInput("coverage", repr(coverage), remedy)
+        if member is not None and not self._members:
+            raise InvalidInput("agent", f"number {member}", "Make the federation with agent_intervals=True.")
+        horizon, y_dim = self._shape
+        first = 0 if member is None else horizon + member
+        forecasts = np.zeros((horizon + self._members, y_dim))
+        forecasts[first : first + len(middle)] = middle
+        bounds = self._intervals.bounds(forecasts.ravel())[known.index(coverage)].reshape(2, -1, y_dim)
+        low, high = bounds[:, first : first + len(middle)]
+        return low, high
+
+    def save(self) -> dict[str, np.ndarray]:
+        return self._intervals.save()
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        self._intervals.restore(saved)

@@ -1,0 +1,323 @@
+"""A federation in this process, with river's verbs: predict_one, then learn_one."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nashcast import validation as check
+from nashcast.agents.agent import Agent
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.bounds import Bounds
+from nashcast.federation.columns import Columns
+from nashcast.federation.loop import Forecast, Loop, Scored, Settings
+from nashcast.federation.rules import mixture_of
+from nashcast.federation.state_file import Fields, read_arrays, write_arrays
+from nashcast.federation.trust import Trust
+from nashcast.games.joint import JointGame
+from nashcast.agents.season import LONGEST_SEASON
+from nashcast.intervals.intervals import COVERAGES
+
+ADAPTIVE = "adaptive"
+# Inputs that came before the first known target; older ones are not forecast from once it is known.
+_MOST_EARLY = 200
+
+
+class Record(NamedTuple):
+    """One step of the history."""
+
+    step: int
+    forecast: np.ndarray  # of the next target, (y_dim,)
+    weights: np.ndarray  # of each member
+    target: np.ndarray | None
+
+
+class Replay(NamedTuple):
+    """A whole series forecast step by step. Row t belongs to the forecast of targets[t]."""
+
+    forecasts: np.ndarray  # (steps, y_dim)
+    weights: np.ndarray  # (steps, members)
+    agents: np.ndarray  # each member's own forecasts, (steps, members, y_dim)
+    mse: float  # mean over steps and targets
+
+
+class Federation:
+    """Agents that forecast one stream together.
+
+    agents: at least one `Agent`.   game: how they learn together, `JointGame()`, or None if each learns alone.
+    mixing: how experts are weighed: "adaptive", or an expert rule by name (docs/explanation/mixing.md).
+    horizon: how many steps ahead to forecast.   y_dim: numbers in a target.
+    season: its length in steps, if it is known; else it is looked for in the targets.
+    start: the target before the first forecast, if there is one; else the first label is taken as it, and until then
+        the forecast is 0.   seed: names everything random in the agents' noise.
+    coverages: of the intervals that `interval` gives, none for no intervals.
+    agent_intervals: whether every member has intervals of its own.   history: how many past steps `history` keeps.
+
+    `predict_one(x)` forecasts the next targets and learns nothing; `learn_one(x, y)` reveals the next one. With y_dim 1
+    targets are plain numbers; forecasts are too, or arrays over the horizon. An agent that fails sits the step out and
+    comes back by itself: see `health`. Calls from several threads wait for each other.
+
+    >>> import nashcast as nc
+    >>> federation = nc.Federation([nc.Agent(nc.encoders.Trend()), nc.Agent(nc.encoders.Seasonal())])
+    >>> for y in [1.0, 3.0, 2.0] * 20:
+    ...     forecast = federation.predict_one(None)
+    ...     federation.learn_one(None, y)
+    >>> round(federation.predict_one(None), 3)
+    1.0
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        *,
+        game: JointGame | None = JointGame(),  # noqa: B008 frozen
+        mixing: str = ADAPTIVE,
+        horizon: int = 1,
+        x_dim: int | None = None,
+        y_dim: int = 1,
+        season: int | None = None,
+        start: Any = None,
+        seed: int = 0,
+        coverages: Sequence[float] = COVERAGES,
+        agent_intervals: bool = False,
+        history: int = 1000,
+    ):
+        self._agents = _checked(agents)
+        if game is not None and not isinstance(game, JointGame):
+            raise InvalidInput("game", check.describe(game), "Pass nashcast.JointGame(…) or None.")
+        if season is not None:
+            check.integer("season", season, min=2, max=LONGEST_SEASON)
+        H = check.integer("horizon", horizon, min=1, max=_MOST_EARLY)
+        self._settings = Settings(game, H, season, check.integer("seed", seed, min=0), mixture_of(mixing))
+        self._mixing = mixing
+        self._columns = Columns(x_dim, y_dim)
+        self._start = None if start is None else self._columns.read_target("start", start)
+        self._coverages, self._agent_intervals = tuple(coverages), bool(agent_intervals)
+        self._bounds: Bounds | None = None
+        self._loop: Loop | None = None
+        self._early: deque[np.ndarray] = deque(maxlen=_MOST_EARLY)
+        self._early_steps = 0
+        self._present: tuple[bytes, Forecast] | None = None
+        self._last_weights: np.ndarray | None = None
+        self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
+        self._counts: Counter[str] = Counter()
+        self._absences: Counter[str] = Counter()
+        self._reasons: dict[str, str] = {}
+        self._lock = threading.RLock()
+        if coverages:
+            self._bounds = self._new_bounds(2 + len(self._agents))
+
+    def predict_one(self, x: Any, *, time: float = np.nan) -> Any:
+        """The forecasts of the next targets, from x and all labels so far: (horizon, y_dim), without axes of length 1.
+
+        time: seconds since an epoch, for encoders that ask for it.
+        """
+        with self._lock:
+            inputs = self._columns.read_input(x)
+            if self._loop is None and self._start is None:
+                return self._shown(np.zeros((self._settings.horizon, self.y_dim)))
+            return self._shown(self._forecast(inputs, time).forecast)
+
+    def learn_one(self, x: Any, y: Any, *, time: float = np.nan) -> None:
+        """The target that x was to forecast is revealed; None or NaN if it is not known (yet): see `learn_late`."""
+        with self._lock:
+            inputs, target = self._columns.read_row(x, y)
+            if self._loop is None and self._start is None:
+                self._wait(inputs, target)
+                return
+            said = self._forecast(inputs, time)
+            self._count(said, target)
+            loop = self._begun()
+            self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
+            self._score(loop.learn(target))
+            self._present, self._last_weights = None, said.weights
+
+    def learn_late(self, step: int, y: Any) -> bool:
+        """The target of an earlier step is revealed. Returns False if it teaches nothing: too long ago, or suspect."""
+        with self._lock:
+            target = self._columns.read_target("y", y)
+            assert target is not None
+            if not 0 <= check.integer("step", step, min=0) < self.step:
+                raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {self.step}.")
+            self._counts["late labels"] += 1
+            if self._loop is None:
+                self._begin(target, step + 1)
+                return True
+            scored = self._loop.learn_late(step, target)
+            self._present = None
+            self._score(scored)
+            return scored is not None
+
+    def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+        """Forecast every target from its input, learning as it goes: the same as predict_one and learn_one in turn.
+
+        inputs: (steps, x_dim).   targets: (steps, y_dim), NaN in rows whose label is missing.
+        """
+        X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
+        Y = check.shaped("targets", targets, (len(X), self.y_dim), "(steps, y_dim)")
+        members = 1 + len(self._agents) + (self._settings.game is not None)
+        forecasts, weights = np.zeros(Y.shape), np.zeros((len(X), members))
+        own = np.zeros((len(X), members, self.y_dim))
+        for t, (x, y) in enumerate(zip(X, Y, strict=True)):
+            self.predict_one(x)
+            if self._present is not None:
+                said = self._present[1]
+                forecasts[t], weights[t], own[t] = said.forecast[0], said.weights, said.own
+            self.learn_one(x, y)
+        with np.errstate(over="ignore"):
+            error = (forecasts - Y) ** 2
+        return Replay(forecasts, weights, own, float(np.nanmean(error)) if np.isfinite(error).any() else np.inf)
+
+    def interval(self, coverage: float = 0.9, agent: str | None = None) -> tuple[Any, Any]:
+        """Low and high round the forecasts whose targets are not known yet: the federation's, or one member's."""
+        with self._lock:
+            if self._bounds is None:
+                raise NashcastError("this federation was made without intervals: pass coverages=(0.8, 0.9, 0.95).")
+            if self._loop is None and self._start is None:
+                middle, place = np.zeros((self._settings.horizon, self.y_dim)), None
+            elif self._present is None:
+                raise NashcastError("there is no forecast to put an interval round: call predict_one(x) first.")
+            else:
+                place = None if agent is None else self._member(agent)
+                said = self._present[1]
+                middle = said.forecast if place is None else said.own[place][None]
+            low, high = self._bounds.around(coverage, middle, place)
+            return self._shown(low, agent is not None), self._shown(high, agent is not None)
+
+    def trust(self) -> list[Trust]:
+        """Of each member: own error, weight, and what the federation would lose without it; see `Trust`."""
+        with self._lock:
+            loop = self._begun()
+            inside = [True, *loop.included, *([True] if self._settings.game is not None else [])]
+            weights = np.zeros(len(loop.members)) if self._last_weights is None else self._last_weights
+            return loop.trust.report(loop.members, weights, np.array(inside))
+
+    @property
+    def y_dim(self) -> int:
+        """How many numbers a target has."""
+        return self._columns.y_dim
+
+    @property
+    def horizon(self) -> int:
+        """How many steps ahead it forecasts."""
+        return self._settings.horizon
+
+    @property
+    def step(self) -> int:
+        """How many rows have been learnt, with or without a label."""
+        return self._early_steps if self._loop is None else self._loop.history.step
+
+    @property
+    def members(self) -> list[str]:
+        """Whose forecasts are mixed: persistence, the agents, and the joint game; once the stream has begun."""
+        return [] if self._loop is None else list(self._loop.members)
+
+    @property
+    def season(self) -> int | None:
+        """The length of the season it goes by at present, if any."""
+        return None if self._loop is None else self._loop.history.season.length or None
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """How the last learnt forecast weighed each member, averaged over targets."""
+        if self._loop is None or self._last_weights is None:
+            return {}
+        return dict(zip(self._loop.members, map(float, self._last_weights), strict=True))
+
+    @property
+    def present(self) -> Forecast | None:
+        """What `predict_one` said last, until it is learnt: forecast, weights, members' own forecasts, absences."""
+        return None if self._present is None else self._present[1]
+
+    @property
+    def health(self) -> dict[str, Any]:
+        """Counters: steps, missing, late and suspect labels, missing inputs, absences and their last reasons."""
+        counts = {name: self._counts[name] for name in ("missing labels", "late labels", "missing inputs")}
+        suspect = 0 if self._loop is None else self._loop.suspect_labels
+        absences = {"absences": dict(self._absences), "reasons": dict(self._reasons)}
+        return {"steps": self.step, **counts, "suspect labels": suspect, **absences}
+
+    def save(self, path: str | Path) -> None:
+        """Write all that has been learnt to one file, never a pickle. `load` it into a federation made the same way."""
+        from nashcast.federation.state import saved
+
+        with self._lock:
+            write_arrays(path, *saved(self))
+
+    def load(self, path: str | Path) -> None:
+        """Continue where `save` left off, bit for bit. Changes nothing unless it succeeds."""
+        from nashcast.federation.state import restored
+
+        with self._lock:
+            arrays, about = read_arrays(path)
+            self.__dict__.update(restored(self, Fields(arrays), about))
+
+    def _shown(self, forecast: np.ndarray, one: bool = False) -> Any:
+        return self._columns.show(forecast[0] if one or self._settings.horizon == 1 else forecast)
+
+    def _forecast(self, x: np.ndarray, time: float) -> Forecast:
+        if self._loop is None:
+            assert self._start is not None
+            self._begin(self._start, 0)
+        key = x.tobytes()
+        if self._present is None or self._present[0] != key:
+            self._present = key, self._begun().forecast(x, time)
+        return self._present[1]
+
+    def _wait(self, x: np.ndarray, target: np.ndarray | None) -> None:
+        """No target is known yet: the first one begins the stream."""
+        self._early.append(x)
+        self._early_steps += 1
+        self._counts["missing labels"] += target is None
+        if target is not None:
+            self._begin(target, self._early_steps)
+
+    def _begin(self, start: np.ndarray, first_step: int) -> None:
+        """The stream begins with its first known target. Inputs that came since are forecast from, without a label."""
+        missed = self._early_steps - first_step
+        loop = Loop(self._agents, self._columns.x_dim or 0, start, self._settings, self._columns.x_names, first_step)
+        waiting = list(self._early)[len(self._early) - missed :] if 0 < missed <= len(self._early) else []
+        for x in waiting:
+            loop.forecast(x)
+            loop.learn(None)
+        self._loop = loop
+        self._early.clear()
+
+    def _begun(self) -> Loop:
+        if self._loop is None:
+            raise NashcastError("the stream has not begun: no target is known yet.")
+        return self._loop
+
+    def _member(self, name: str) -> int:
+        members = self._begun().members
+        if name not in members:
+            raise InvalidInput("agent", repr(name), f"Pass one of {', '.join(members)}.")
+        return members.index(name)
+
+    def _new_bounds(self, members: int) -> Bounds:
+        return Bounds(self._coverages, self.y_dim, self._settings.horizon, members if self._agent_intervals else 0)
+
+    def _score(self, scored: Scored | None) -> None:
+        if scored is not None and self._bounds is not None:
+            self._bounds.learn(scored)
+
+    def _count(self, said: Forecast, target: np.ndarray | None) -> None:
+        self._counts["missing labels"] += target is None
+        for i, reason in said.absent.items():
+            name = self._begun().members[i]
+            self._absences[name] += 1
+            self._reasons[name] = reason
+
+
+def _checked(agents: Sequence[Agent]) -> list[Agent]:
+    if isinstance(agents, Agent) or not isinstance(agents, Sequence) or not agents:
+        raise InvalidInput("agents", check.describe(agents), "Pass a list of at least one agent.")
+    for i, agent in enumerate(agents):
+        if not isinstance(agent, Agent):
+            raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
+    return list(agents)

@@ -1,0 +1,148 @@
+"""The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
+
+The public player holds what everybody knows of the targets; agents play what that does not explain of their features.
+An agent that makes the joint forecast worse is left out of the sums while that lasts (math: docs/explanation/joint-game.md),
+and hears the residual it would have heard in them, so that an honest one finds back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, averaging_rate
+from nashcast.games.joint import AVERAGED_BOLDNESS, JointGame
+
+# Errors beyond this many usual ones are clipped before anything is learnt from them.
+_CLIP, _ERROR_MEMORY, _FIRST = 3.0, 0.98, 10
+# The joint change is divided by the leverage beyond this many times its mean.
+_GUARD, _LEVERAGE_MEMORY = 2.0, 0.002
+# Fading of an agent's worth, and how far below 0 it falls before the agent is left out, in its standard deviations.
+_WORTH_FADING, _WORTH_CLIP, _WORTH_LIMIT = 0.01, 9.0, 0.1
+
+
+class JointForecast(NamedTuple):
+    changes: np.ndarray  # of each variant, (variants, y_dim, horizon)
+    leverage: np.ndarray  # of each variant, (variants, y_dim)
+    shares: np.ndarray  # each agent's part of the changes, (variants, agents, y_dim, horizon)
+
+
+class JointServer:
+    """agents: how many play besides the public player.   public: number of public features."""
+
+    def __init__(self, game: JointGame, agents: int, public: int, y_dim: int, horizon: int):
+        self.game = game
+        variants, speeds = game.variants, len(game.forgetting)
+        self._speed = np.array([variant.speed for variant in variants])
+        self._player = JointBlocks(game, [public], 0, y_dim, horizon)
+        self._squares = np.zeros((len(variants), y_dim, horizon))  # fading mean of squared errors
+        self._learnt = np.zeros(horizon, dtype=np.int64)
+        self._mean_leverage = np.zeros((speeds, y_dim))
+        self._rows = 0
+        self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
+        self._worth = np.zeros((agents, y_dim))
+        self._worth_squares = np.zeros((agents, y_dim))
+        self._included = np.ones(agents, dtype=bool)
+
+    @property
+    def included(self) -> np.ndarray:
+        """Which agents are in the sums at present, (agents,)."""
+        return self._included.copy()
+
+    def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
+        """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
+        own = self._player.forecast(public[None], np.empty((len(usual), 0)))
+        self._public = public
+        scale, inside = usual[:, None], self._included[:, None, None]
+        shares = contributions.played * inside
+        if self.game.averaged:
+            shares[-1] = contributions.averaged * inside
+        changes = shares.sum(axis=1) + own.played[:, 0] * scale
+        if self.game.averaged:
+            changes[-1] = shares[-1].sum(axis=0) + own.averaged[0] * scale
+        self._leverage = (contributions.leverage * self._included[:, None]).sum(axis=1) + own.leverage[:, 0]
+        trusted = np.maximum(1.0, _GUARD * self._mean_leverage) if self._rows else 1.0
+        guard = (1.0 / np.maximum(1.0, self._leverage / trusted))[self._speed][:, :, None]
+        return JointForecast(changes * guard, self._leverage[self._speed], shares * guard[:, None])
+
+    def add_row(self, step: int, taught: bool) -> None:
+        """The row that was forecast is over. taught: whether it may teach."""
+        self._leverages[step % REMEMBERED] = self._leverage
+        self._rows += 1
+        self._mean_leverage += (self._leverage - self._mean_leverage) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
+        nothing = np.empty((len(self._public), 0))
+        self._player.add_row(step, self._public[None], nothing, nothing, taught)
+
+    def residuals(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual) -> np.ndarray:
+        """ρ for every variant and agent, (variants, agents, y_dim, horizon), in usual changes; the public player learns.
+
+        steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since then, (y_dim, horizon).
+        recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
+        """
+        inside = self._included[:, None, None]
+        own = self._player.recall(steps)[:, 0] * usual[:, None]
+        error = changes - own - (recalled * inside).sum(axis=1)
+        self._judge(error, recalled, known)
+        error = self._clipped(error, known)
+        # Agents left out hear what they would have heard within the sums.
+        errors = np.where(inside, error[:, None], error[:, None] - recalled)
+        scale = np.divide(1.0, usual, out=np.zeros_like(usual), where=usual > 0.0)[:, None]
+        leverage = np.moveaxis(self._leverages[steps % REMEMBERED], 0, 2)[self._speed]  # (variants, y_dim, horizon)
+        boldness = self._boldness(leverage)
+        factor = boldness / (1.0 + boldness * leverage) * scale * known
+        averaging = averaging_rate(int(steps[0]) + 1, self.game.forgetting[0])
+        self._player.learn(steps, (factor * error)[:, None], averaging)
+        return factor[:, None] * errors
+
+    def relearn(self, public: np.ndarray, step: int) -> None:
+        """Public features mean something else: all remembered rows again, (rows, y_dim, features)."""
+        self._player.relearn(public[:, None], None, None, step)  # pyright: ignore[reportArgumentType]
+
+    def _boldness(self, leverage: np.ndarray) -> np.ndarray:
+        given = [1.0 if variant.boldness is None else variant.boldness for variant in self.game.variants]
+        boldness = np.broadcast_to(np.array(given)[:, None, None], leverage.shape).copy()
+        if self.game.averaged:
+            boldness[-1] = np.maximum(1.0, AVERAGED_BOLDNESS / np.maximum(leverage[-1], 1e-9))
+        return boldness
+
+    def _clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
+        limit = np.where(self._learnt >= _FIRST, _CLIP * np.sqrt(self._squares), np.inf)
+        clipped = np.clip(error, -limit, limit)
+        rate = np.where(self._learnt > 0, 1.0 - _ERROR_MEMORY, 1.0) * known
+        with np.errstate(over="ignore"):
+            self._squares += rate * (np.minimum(clipped**2, 1e300) - self._squares)
+        self._learnt += known
+        return clipped
+
+    def _judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray) -> None:
+        """Whether each agent makes the next step's joint forecast better; by the first variant."""
+        if not known[0] or self._learnt[0] < _FIRST:
+            return
+        e, limit = error[0, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
+        c = recalled[0, :, :, 0] * np.where(self._included, 1.0, -1.0)[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            without = (e + c) ** 2 - e**2
+            # Of an agent that is left out, the question is what it would do within the sums.
+            worth = np.where(self._included[:, None], without, -without)
+        worth = np.clip(np.nan_to_num(worth, posinf=np.inf, neginf=-np.inf), -limit, limit)
+        self._worth += _WORTH_FADING * (worth - self._worth)
+        self._worth_squares += _WORTH_FADING * (worth**2 - self._worth_squares)
+        spread = np.sqrt(np.maximum(self._worth_squares - self._worth**2, 0.0))
+        self._included = ~(self._worth < -_WORTH_LIMIT * spread).any(axis=1)
+
+    def save(self) -> dict[str, np.ndarray]:
+        player = {f"player.{name}": value for name, value in self._player.save().items()}
+        own = {name: getattr(self, f"_{name}") for name in _STATE}
+        return {**player, **own, "rows": np.array(self._rows), "included": self._included, "learnt": self._learnt}
+
+    def restore(self, fields) -> None:
+        self._player.restore(fields.part("player."))
+        for name in _STATE:
+            setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
+        self._rows = int(fields.take("rows", (), dtype=np.int64, min=0))
+        self._included = fields.take("included", self._included.shape, dtype=bool)
+        self._learnt = fields.take("learnt", self._learnt.shape, dtype=np.int64, min=0)
+
+
+_STATE = ("squares", "mean_leverage", "leverages", "worth", "worth_squares")

@@ -1,0 +1,271 @@
+"""One step of a federation: agents forecast, the server mixes; a label comes, and everything learns from it.
+
+    x_t     → agents: own forecasts, contributions and leverages → joint forecasts → mixture → forecast, all horizons
+    y_{t+1} → mixture: scores of the experts → agents: own decoders, and the joint ones from the residual of the sums
+
+A label y reaches the forecasts of horizon h that were made h steps before it, so in-time labels, horizons and late
+labels are one case: `_learn_labels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.agents.agent import Agent
+from nashcast.agents.history import History
+from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
+from nashcast.federation.joint_server import JointForecast, JointServer
+from nashcast.federation.pending import Pending, Said
+from nashcast.federation.screen import Screen
+from nashcast.federation.trust import TrustLog
+from nashcast.games.joint import JointGame
+from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
+
+# Forgetting of the running means of the targets, experts beside persistence.
+LEVELS = np.array([0.5, 0.9, 1.0])
+# Rows after a suspect label that teach nothing: inputs may repeat it as lags.
+_COOLING = 4
+PERSISTENCE, JOINT = "persistence", "joint game"
+
+
+class Settings(NamedTuple):
+    """game: the joint game, or None.   season: its length, if known.   rule: makes the mixture of (columns, prior)."""
+
+    game: JointGame | None
+    horizon: int
+    season: int | None
+    seed: int
+    rule: type = AdaptiveMixture
+
+
+class Forecast(NamedTuple):
+    """What a federation says at one step, before its label is known."""
+
+    forecast: np.ndarray  # (horizon, y_dim)
+    weights: np.ndarray  # of each member, (members,), averaged over targets, for the next step
+    own: np.ndarray  # each member's own forecast of the next target, (members, y_dim)
+    absent: dict[int, str]  # members that sit the step out, and why
+
+
+class Scored(NamedTuple):
+    """Forecasts whose label came."""
+
+    target: np.ndarray  # (y_dim,)
+    forecasts: np.ndarray  # (horizon, y_dim), made 1 … horizon steps before it
+    own: np.ndarray  # the members' forecasts of it, (members, y_dim)
+    known: np.ndarray  # (horizon,)
+
+
+class Loop:
+    """agents: as described.   x_dim: numbers in an input.   start: the first known target.   names: of the inputs."""
+
+    def __init__(
+        self, agents: Sequence[Agent], x_dim: int, start: np.ndarray, settings: Settings, names=None, first_step: int = 0
+    ):
+        p, H = len(start), settings.horizon
+        self.settings = settings
+        self.history = History(x_dim, start, settings.season, first_step)
+        self._agents = LocalAgents(agents, self.history, settings.game, H, names, settings.seed)
+        game, N = settings.game, len(agents)
+        self._server = None if game is None else JointServer(game, N, PUBLIC_FEATURES, p, H)
+        variants = 0 if game is None else len(game.variants)
+        self.members = [PERSISTENCE, *self._agents.names, *([JOINT] if variants else [])]
+        owners = [np.zeros(1 + len(LEVELS)), 1 + self._agents.owner, np.full(variants, 1 + N)]
+        self.owner = np.concatenate(owners).astype(np.int64)  # the member each expert belongs to
+        shares = np.bincount(self.owner, minlength=len(self.members))
+        self._mixture = settings.rule(p * H, 1.0 / (np.count_nonzero(shares) * shares[self.owner]))
+        self._members = (self.owner == np.arange(len(self.members))[:, None]).astype(np.float64)
+        self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
+        self._largest = np.zeros((p, H))  # the furthest each target ever moved within 1 … H steps
+        self._pending = Pending(p, H, len(self.owner), len(self.members))
+        self._screen = Screen(p)
+        self._cooling = 0
+        self.trust = TrustLog(len(self.members), p)
+        self.weights = np.zeros(len(self.members))
+        self._stale, self._season = True, self.history.season.length
+        self._now: tuple[Said, Mixed] | None = None
+
+    @property
+    def suspect_labels(self) -> int:
+        return self._screen.count
+
+    @property
+    def included(self) -> np.ndarray:
+        """Which agents are in the sums of the joint game at present."""
+        return np.ones(len(self._agents.names), dtype=bool) if self._server is None else self._server.included
+
+    def forecast(self, x: np.ndarray, time: float = np.nan) -> Forecast:
+        """From the present input and all labels so far. The same input again gives the same forecast."""
+        self._refresh()
+        history = self.history
+        history.put_input(x, time)
+        now, H = history.targets[history.now], self.settings.horizon
+        said = self._agents.forecast(x)
+        experts, leverage = self._experts(now, said)
+        awake = np.ones(len(self.owner), dtype=bool)
+        awake[1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
+        p, K = len(now), len(self.owner)
+        shared = np.broadcast_to(awake, (p * H, K))
+        flat = np.repeat(leverage, H, axis=0)
+        mixed = self._mixture.mix(experts.reshape(p * H, K), flat, shared)
+        weights = mixed.weights.reshape(p, H, K)[:, 0]
+        own, without = self._own(weights, experts[:, 0], awake), self._without(weights, experts[:, 0])
+        forecast = mixed.forecast.reshape(p, H).T
+        self._now = Said(experts, leverage, awake, forecast, own, without), mixed
+        self.weights = (weights @ self._members.T).mean(axis=0)
+        return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
+
+    def learn(self, target: np.ndarray | None) -> Scored | None:
+        """The label of the present row, or None if it is not known (yet). Call `forecast` first."""
+        assert self._now is not None
+        history, step = self.history, self.history.step
+        now = history.targets[history.now].copy()
+        accepted = target is not None and self._screen.accept(target, now)
+        suspect = target is not None and not accepted
+        taught = not suspect and self._cooling == 0
+        said, mixed = self._now
+        self._pending.add(step, now, said)
+        self._agents.add_row(labelled=accepted and taught, taught=taught)
+        if self._server is not None:
+            self._server.add_row(step, taught)
+        stand_in = target if accepted else (now if suspect else said.forecasts[0])
+        assert stand_in is not None
+        history.append(stand_in, accepted)
+        self._cooling = _COOLING if suspect else max(0, self._cooling - 1)
+        self._now, self._stale = None, True
+        if not accepted:
+            return None
+        assert target is not None
+        return self._learn_labels(step, target, mixed if self.settings.horizon == 1 else None, taught)
+
+    def learn_late(self, step: int, target: np.ndarray) -> Scored | None:
+        """The label of an earlier step. None if it is too long ago, known already, or suspect."""
+        row = self.history.row_of(step)
+        if row is None or row + 1 > self.history.now or self.history.labelled[row + 1]:
+            return None
+        if not self._screen.accept(target, self.history.targets[row]):
+            return None
+        self.history.set_target(row + 1, target)
+        self._now, self._stale = None, True
+        return self._learn_labels(step, target, None, True)
+
+    def _learn_labels(self, step: int, target: np.ndarray, mixed: Mixed | None, taught: bool) -> Scored:
+        """The label of the target after `step` came: all forecasts of it are scored, and learnt from."""
+        history, H = self.history, self.settings.horizon
+        steps = step - np.arange(H)
+        known = self._pending.holds(steps)
+        steps = np.where(known, steps, step)
+        past = self._pending.take(steps)  # anchors (p, H), experts (p, H, K), leverage (p, H, K), awake (H, K), forecasts
+        changes = self._screen.clipped(target[:, None] - past.anchors)
+        self._largest = np.where(known, np.maximum(self._largest, np.abs(changes)), self._largest)
+        columns = len(target) * H
+        labelled, K = np.tile(known, len(target)), len(self.owner)
+        awake = np.broadcast_to(past.awake, (len(target), H, K)).reshape(columns, K)
+        experts = past.experts.reshape(columns, K)
+        self._mixture.learn(mixed, experts, past.leverage.reshape(columns, K), awake, np.repeat(target, H), labelled)
+        if known[0]:
+            self.trust.learn(target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members.T > 0)
+        if taught:
+            usual = history.scales.change
+            scale = np.divide(1.0, usual, out=np.zeros_like(usual), where=usual > 0.0)
+            self._agents.learn(steps, changes * scale[:, None], known)
+            if self._server is not None:
+                recalled = self._agents.recall(steps) * usual[:, None]
+                residuals = self._server.residuals(steps, changes, known, recalled, usual)
+                self._agents.learn_jointly(steps, residuals)
+        self._mean_counts = LEVELS * self._mean_counts + 1.0
+        self._means += (target - self._means) / self._mean_counts[:, None]
+        row = history.row_of(step)
+        if row is not None:
+            history.learn_season(row + 1)
+        return Scored(target, past.forecasts, past.own, known)
+
+    def _refresh(self) -> None:
+        """Before a forecast: scales and season as they are now, and memories learnt again if those changed."""
+        if not self._stale:
+            return
+        self._stale = False
+        history = self.history
+        season, self._season = self._season, history.season.length
+        rescaled = history.revise_scales()
+        if not rescaled and season == self._season:
+            return
+        self._agents.relearn(seasonal_only=not rescaled)
+        if self._server is not None and history.now > history.first:
+            rows = history.rows_between(history.first, history.now)
+            self._server.relearn(public_features(rows), history.step)
+
+    def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray]:
+        """All experts' forecasts (y_dim, horizon, experts), no further than the target ever moved, and leverages."""
+        p, H, K = len(now), self.settings.horizon, len(self.owner)
+        experts, leverage = np.empty((p, H, K)), np.zeros((p, K))
+        first, last = 1 + len(LEVELS), 1 + len(LEVELS) + said.experts.shape[2]
+        experts[:, :, 0] = now[:, None]
+        experts[:, :, 1:first] = self._means.T[:, None, :]
+        experts[:, :, first:last] = said.experts
+        leverage[:, first:last] = said.reach - 1.0
+        self._joint: JointForecast | None = None
+        if self._server is not None:
+            rows = self._agents.public_now
+            joint = self._server.forecast(said.contributions, rows, self.history.scales.change)
+            experts[:, :, last:] = now[:, None, None] + joint.changes.transpose(1, 2, 0)
+            leverage[:, last:] = joint.leverage.T
+            self._joint = joint
+        low, high = (now[:, None] - self._largest)[:, :, None], (now[:, None] + self._largest)[:, :, None]
+        # A forecast that is not a number counts as persistence.
+        experts = np.where(np.isfinite(experts), experts, now[:, None, None])
+        return np.minimum(np.maximum(experts, low), high), np.where(np.isfinite(leverage), leverage, 0.0)
+
+    def _own(self, weights: np.ndarray, experts: np.ndarray, awake: np.ndarray) -> np.ndarray:
+        """Each member's own forecast, (members, y_dim): its experts by their weights in the mixture, else alike."""
+        members = self._members * awake
+        # A small equal part, so that members without weight have a forecast too.
+        counts = np.maximum(members.sum(axis=1), 1.0)
+        shares = members[None] * (weights[:, None, :] + 1e-12 / counts[:, None])
+        total = shares.sum(axis=2, keepdims=True)
+        shares = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0.0)
+        return np.einsum("kme,ke->mk", shares, experts)
+
+    def _without(self, weights: np.ndarray, experts: np.ndarray) -> np.ndarray:
+        """The forecast without each member, (members, y_dim): its experts left out, and its part of the joint ones."""
+        total = (weights * experts).sum(axis=1)
+        rest = 1.0 - weights @ self._members.T  # (y_dim, members)
+        left = total[:, None] - (weights * experts) @ self._members.T
+        if self._joint is not None:
+            joint = weights[:, len(self.owner) - len(self._joint.changes) :]  # (y_dim, variants)
+            left[:, 1:-1] -= np.einsum("kv,vik->ki", joint, self._joint.shares[..., 0])
+        # Without a member that has all the weight, the last target is left.
+        return np.where(rest > 1e-9, left / np.where(rest > 1e-9, rest, 1.0), experts[:, :1]).T
+
+    def save(self) -> dict[str, np.ndarray]:
+        own = {
+            "means": self._means, "mean_counts": self._mean_counts, "largest": self._largest,
+            "flags": np.array([self._cooling, self._stale, self._season]),
+        }  # fmt: skip
+        for prefix, part in self._parts():
+            own |= {prefix + name: value for name, value in part.save().items()}
+        return own
+
+    def restore(self, fields) -> None:
+        """Continue as saved, bit for bit. Raises InvalidInput; then this object is of no use."""
+        self._means = fields.take("means", self._means.shape)
+        self._mean_counts = fields.take("mean_counts", self._mean_counts.shape, min=0.0)
+        self._largest = fields.take("largest", self._largest.shape, min=0.0)
+        cooling, stale, season = fields.take("flags", (3,), dtype=np.int64, min=0).tolist()
+        self._cooling, self._stale, self._season = cooling, bool(stale), season
+        for prefix, part in self._parts():
+            part.restore(fields.part(prefix))
+        self._now = None
+
+    def _parts(self):
+        yield "history.", self.history
+        yield "agents.", self._agents
+        yield "mixture.", self._mixture
+        yield "pending.", self._pending
+        yield "screen.", self._screen
+        yield "trust.", self.trust
+        if self._server is not None:
+            yield "server.", self._server

@@ -1,0 +1,52 @@
+"""The mixture of a federation: the adaptive one, or a single expert rule by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from nashcast.errors import InvalidInput
+from nashcast.federation.fields import named
+from nashcast.mixing.adaptive import RULES as ADAPTIVE_RULES
+from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
+from nashcast.mixing.aggregation import RULES, aggregation_rule
+
+ADAPTIVE = "adaptive"
+_OTHERS = tuple(name for name in RULES if name != "paper")
+
+
+def mixture_of(name: str) -> Callable:
+    """What makes the mixture of given columns and prior weights."""
+    if name == ADAPTIVE:
+        return AdaptiveMixture
+    if name not in _OTHERS:
+        remedy = f"Pass one of {', '.join((ADAPTIVE, *_OTHERS))}; for the paper's weights see `paper_federation`."
+        raise InvalidInput("mixing", repr(name), remedy)
+    return partial(RuleMixture, name)
+
+
+class RuleMixture:
+    """One expert rule for each column, behind the interface of `AdaptiveMixture`."""
+
+    def __init__(self, name: str, columns: int, prior: np.ndarray):
+        self._rules = [aggregation_rule(name, len(prior)) for _ in range(columns)]
+
+    def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
+        parts = zip(self._rules, forecasts, awake, strict=True)
+        weights = np.array([rule.weights(here, said[:, None]) for rule, said, here in parts])
+        forecast = (weights * np.where(awake, forecasts, 0.0)).sum(axis=1)
+        empty = np.zeros((len(forecasts), 1 + ADAPTIVE_RULES))
+        return Mixed(forecast, weights, weights[:, None], empty)
+
+    def learn(self, mixed, forecasts, leverage, awake, target, labelled) -> None:
+        for column in np.flatnonzero(labelled):
+            self._rules[column].learn(forecasts[column][:, None], target[column : column + 1], awake[column])
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {f"{i}.{name}": value for i, rule in enumerate(self._rules) for name, value in rule.save().items()}
+
+    def restore(self, fields) -> None:
+        for i, rule in enumerate(self._rules):
+            rule.restore(named(fields.part(f"{i}.")))

@@ -1,0 +1,116 @@
+"""What a federation saves, and how it is restored: into new parts first, so that a refused file changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nashcast.errors import InvalidInput
+from nashcast.federation.columns import Columns
+from nashcast.federation.fields import Fields, named
+
+if TYPE_CHECKING:
+    from nashcast.federation.federation import Federation
+
+
+def saved(federation: Federation) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and their description."""
+    loop = federation._begun()
+    arrays = {f"loop.{name}": value for name, value in loop.save().items()}
+    if federation._bounds is not None:
+        arrays |= {f"bounds.{name}": value for name, value in federation._bounds.save().items()}
+    members, y_dim, records = len(loop.members), federation.y_dim, list(federation.history)
+    unknown = np.full(y_dim, np.nan)
+    arrays |= {
+        "history.steps": np.array([record.step for record in records], dtype=np.int64),
+        "history.forecasts": np.array([record.forecast for record in records]).reshape(-1, y_dim),
+        "history.weights": np.array([record.weights for record in records]).reshape(-1, members),
+        "history.targets": np.array(
+            [unknown if record.target is None else record.target for record in records]
+        ).reshape(-1, y_dim),
+        "last_weights": np.full(members, np.nan) if federation._last_weights is None else federation._last_weights,
+    }
+    about = {
+        "made": fingerprint(federation),
+        "columns": federation._columns.save(),
+        "counts": dict(federation._counts),
+        "absences": dict(federation._absences),
+        "reasons": federation._reasons,
+    }
+    return arrays, about
+
+
+def fingerprint(federation: Federation) -> dict[str, Any]:
+    """What two federations must have in common to exchange their states."""
+    settings = federation._settings
+    return {
+        "agents": [[agent.name, [repr(type(one).__name__) for one in agent.encoders]] for agent in federation._agents],
+        "game": None if settings.game is None else repr(settings.game),
+        "mixing": federation._mixing,
+        "horizon": settings.horizon,
+        "season": settings.season,
+        "y_dim": federation.y_dim,
+        "coverages": list(federation._coverages),
+        "agent_intervals": federation._agent_intervals,
+    }
+
+
+def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a federation that continues where another left off."""
+    from nashcast.federation.federation import Record
+    from nashcast.federation.loop import Loop
+
+    mine = fingerprint(federation)
+    if about.get("made") != mine:
+        remedy = "Load it into a federation made with the same agents and settings."
+        raise InvalidInput("path", "the state of another federation", remedy)
+    columns = Columns(federation._columns.x_dim, federation.y_dim)
+    columns.restore(about.get("columns"))
+    start = np.zeros(federation.y_dim)
+    loop = Loop(federation._agents, columns.x_dim or 0, start, federation._settings, columns.x_names)
+    loop.restore(fields.part("loop."))
+    bounds = None
+    if federation._bounds is not None:
+        bounds = federation._new_bounds(2 + len(federation._agents))
+        bounds.restore(named(fields.part("bounds.")))
+    members, y_dim = len(loop.members), federation.y_dim
+    rows = fields.length("history.steps", min=0, max=1 << 24)
+    steps = fields.take("history.steps", (rows,), dtype=np.int64, min=0)
+    forecasts = fields.take("history.forecasts", (rows, y_dim))
+    weights = fields.take("history.weights", (rows, members))
+    targets = fields.take("history.targets", (rows, y_dim), finite=False)
+    last = fields.take("last_weights", (members,), finite=False)
+    fields.done()
+    records = [
+        Record(int(step), forecast, weight, None if np.isnan(target).any() else target)
+        for step, forecast, weight, target in zip(steps, forecasts, weights, targets, strict=True)
+    ]
+    return {
+        "_columns": columns,
+        "_loop": loop,
+        "_bounds": bounds,
+        "_present": None,
+        "_early": deque(maxlen=federation._early.maxlen),
+        "_early_steps": 0,
+        "_last_weights": None if np.isnan(last).any() else last,
+        "history": deque(records, maxlen=federation.history.maxlen),
+        "_counts": _counts(about, "counts"),
+        "_absences": _counts(about, "absences"),
+        "_reasons": {str(name): str(reason)[:500] for name, reason in _table(about, "reasons").items()},
+    }
+
+
+def _table(about: dict[str, Any], name: str) -> dict[str, Any]:
+    value = about.get(name)
+    if not isinstance(value, dict):
+        raise InvalidInput(f"saved {name}", "nothing", "Use an earlier copy.")
+    return value
+
+
+def _counts(about: dict[str, Any], name: str) -> Counter[str]:
+    table = _table(about, name)
+    if not all(isinstance(count, int) and 0 <= count < 1 << 62 for count in table.values()):
+        raise InvalidInput(f"saved {name}", "a count that is no whole number ≥ 0", "Use an earlier copy.")
+    return Counter(table)

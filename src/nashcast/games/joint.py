@@ -1,0 +1,117 @@
+r"""The joint game: agents that keep what the game taught them, at its equilibrium in closed form.
+
+Everybody is anchored at the last target. Agent i has features $Z^i$ (d_y × d_i) and keeps one decoder $\beta^i$; its cost is
+
+    $J_i = \|r - \sum_j Z^j\beta^j\|^2 + \|\beta^i - \bar\beta^i\|^2_{\Gamma_i}$,      $r = y_{t+1} - y_t$,
+
+with $\bar\beta^i$ what it played last and $\Gamma_i$ what it has seen so far. The equilibrium is unique, and needs two
+sums over agents only: of the contributions $c_i = Z^i\bar\beta^i$ and of the leverages $h_i = Z^i\Gamma_i^{-1}Z^{i\top}$:
+
+    $e = r - \sum_j c_j$,    $\rho = (I + \mu\sum_j h_j)^{-1}\mu e$,    $\beta^i = \bar\beta^i + \Gamma_i^{-1}Z^{i\top}\rho$.
+
+The boldness μ stands for $\Gamma_i/\mu$ instead of $\Gamma_i$: correlated agents need a large one. See
+docs/explanation/joint-game.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.validation import integer, number
+
+# The averaged variant's boldness is this over the leverage, at least 1; it forecasts with a running mean of its
+# decoders, whose first steps weigh 1 / FIRST_STEPS.
+AVERAGED_BOLDNESS, FIRST_STEPS = 0.2, 4.0
+
+
+@dataclass(frozen=True)
+class JointGame:
+    """How agents learn together.
+
+    forgetting: what a step weighs of the next one in each agent's information matrix; one variant for each, and for
+        each boldness.   boldness: μ of the variants.   averaged: a further variant whose boldness adapts, and which
+        forecasts with the mean of its decoders.
+    ridge: γ for each feature.   partial: agents play what the public history does not explain of their features.
+    """
+
+    forgetting: tuple[float, ...] = (0.998, 0.99)
+    boldness: tuple[float, ...] = (1.0, 16.0)
+    averaged: bool = True
+    ridge: float = 5.0
+    partial: bool = True
+
+    def __post_init__(self):
+        for value in self.forgetting:
+            number("forgetting", value, above=0.0, max=1.0)
+        for value in self.boldness:
+            number("boldness", value, above=0.0)
+        number("ridge", self.ridge, above=0.0)
+        integer("forgetting", len(self.forgetting), min=1)
+        integer("boldness", len(self.boldness), min=1)
+
+    @property
+    def variants(self) -> list[Variant]:
+        found = [Variant(i, mu) for i in range(len(self.forgetting)) for mu in self.boldness]
+        return found + ([Variant(0, None)] if self.averaged else [])
+
+
+class Variant(NamedTuple):
+    """speed: the place of its forgetting.   boldness: μ, or None for the averaged variant."""
+
+    speed: int
+    boldness: float | None
+
+
+class Equilibrium(NamedTuple):
+    """residual: ρ, (…, y_dim).   moves: β - β̄ of each agent, (…, features)."""
+
+    residual: np.ndarray
+    moves: list[np.ndarray]
+
+
+def joint_equilibrium(
+    features: Sequence[np.ndarray], information: Sequence[np.ndarray], error: np.ndarray, boldness: float = 1.0
+) -> Equilibrium:
+    r"""One step of the game. features: $Z^i$, (y_dim, d_i).   information: $\Gamma_i$, (d_i, d_i).   error: e, (y_dim,).
+
+    >>> import numpy as np
+    >>> joint_equilibrium([np.eye(1), np.eye(1)], [np.eye(1), np.eye(1)], np.array([3.0])).moves
+    [array([1.]), array([1.])]
+    """
+    gains = [np.linalg.solve(G, Z.T) for Z, G in zip(features, information, strict=True)]
+    leverage = sum(Z @ gain for Z, gain in zip(features, gains, strict=True))
+    rho = remaining(error, np.asarray(leverage), boldness)
+    return Equilibrium(rho, [gain @ rho for gain in gains])
+
+
+def remaining(error: np.ndarray, leverage: np.ndarray, boldness: float) -> np.ndarray:
+    """ρ: the residual that remains after all agents moved, in units of their moves. leverage: Σ h, (y_dim, y_dim)."""
+    return np.linalg.solve(np.eye(len(error)) + boldness * leverage, boldness * error)
+
+
+def deviation_gains(
+    features: Sequence[np.ndarray], information: Sequence[np.ndarray], error: np.ndarray, moves: Sequence[np.ndarray],
+    boldness: float = 1.0,
+) -> np.ndarray:  # fmt: skip
+    """What each agent would gain by its best deviation, as a share of its cost; computed without the equilibrium.
+
+    The others' moves are fixed; the agent's cost is a quadratic in its own move, whose minimum is a ridge regression.
+    """
+    residual = error - sum(Z @ move for Z, move in zip(features, moves, strict=True))
+    gains = []
+    for Z, G, move in zip(features, information, moves, strict=True):
+        G = G / boldness
+        others = residual + Z @ move
+
+        def cost(m, Z=Z, G=G, others=others):
+            left = others - Z @ m
+            return float(left @ left + m @ G @ m)
+
+        best = np.linalg.solve(Z.T @ Z + G, Z.T @ others)
+        played = cost(move)
+        gains.append((played - cost(best)) / played if played > 0.0 else 0.0)
+    return np.array(gains)
