@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.adaptive.decoding import FELL_BACK, PLAYED
 from nashcast.adaptive.learning import relearn
 from nashcast.adaptive.memory import (
@@ -31,7 +32,6 @@ from nashcast.federation.columns import Input, Target
 from nashcast.federation.federation import Record, Replay, distinct
 from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.maths import check
 
 _BY_ROW = ("targets", "inputs", "taught")
 NOT_FINITE = "the mixture is not finite"
@@ -71,14 +71,14 @@ class AdaptiveFederation(Bounded):
         coverages: Sequence[float] = COVERAGES,
         agent_intervals: bool = False,
     ):
-        super().__init__(check.whole("x_dim", x_dim, least=0), y_dim)
+        super().__init__(check.integer("x_dim", x_dim, min=0), y_dim)
         self._outside = list(agents)
         if len({id(agent) for agent in self._outside}) < len(self._outside):
             raise InvalidInput("agents", "the same agent twice", "Make one agent for each place.")
         for i, agent in enumerate(self._outside):
             if not (hasattr(agent, "forecast") and hasattr(agent, "learn")):
                 raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
-        length = 0 if season is None else check.whole("season", season, least=2)
+        length = 0 if season is None else check.integer("season", season, min=2)
         if length > LONGEST_SEASON:
             raise InvalidInput("season", f"{season}", f"Pass at most {LONGEST_SEASON} steps, or None to look for it.")
         self._game, self._seed = bool(game), seed
@@ -89,7 +89,7 @@ class AdaptiveFederation(Bounded):
         self._start = None if start is None else self._target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(self._outside))]
         self._names: list[str] = list(AGENTS)
-        self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
+        self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
         self._memory: Memory | None = None
         self._pending: bytes | None = None
         # What was said at the last step, if it had no label.
@@ -141,7 +141,7 @@ class AdaptiveFederation(Bounded):
         target, memory = self._target("y", y), self._begun()
         assert target is not None
         now = int(memory.counts[STEP])
-        if check.whole("step", step, least=0) >= now:
+        if check.integer("step", step, min=0) >= now:
             raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {now}.")
         ago = now - step
         if ago == 1 and self._unscored is not None and self._bounds is not None:

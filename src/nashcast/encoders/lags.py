@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
-from nashcast.maths import check
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Linear:
     lags: int = 1
 
     def __post_init__(self):
-        check.whole("lags", self.lags, least=1)
+        check.integer("lags", self.lags, min=1)
 
     def build(self, x_dim: int, y_dim: int) -> _Built:
         return _Built(x_dim, y_dim, self.lags, quadratic=False)
@@ -30,7 +30,7 @@ class QuadraticLags:
     lags: int = 2
 
     def __post_init__(self):
-        check.whole("lags", self.lags, least=1)
+        check.integer("lags", self.lags, min=1)
 
     def build(self, x_dim: int, y_dim: int) -> _Built:
         return _Built(x_dim, y_dim, self.lags, quadratic=True)

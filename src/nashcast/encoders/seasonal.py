@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 _DISCOUNT = 0.98
 # Errors this close, as a part of the largest, differ by rounding only; a multiple of the period is no better then.
@@ -31,12 +31,12 @@ class Seasonal:
 
     def __post_init__(self):
         if self.period is not None:
-            check.whole("period", self.period, least=2)
-        check.whole("largest", self.largest, least=2)
+            check.integer("period", self.period, min=2)
+        check.integer("largest", self.largest, min=2)
         if self.columns is not None:
             if isinstance(self.columns, str) or not isinstance(self.columns, Sequence) or not self.columns:
                 raise InvalidInput("columns", check.describe(self.columns), "Pass one place in x for each target.")
-            object.__setattr__(self, "columns", tuple(check.whole("columns", c, least=0) for c in self.columns))
+            object.__setattr__(self, "columns", tuple(check.integer("columns", c, min=0) for c in self.columns))
 
     def build(self, x_dim: int, y_dim: int) -> BuiltEncoder:
         columns = tuple(range(y_dim)) if self.columns is None else self.columns

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 Input = np.ndarray | Sequence[float] | Mapping[str, float] | float
 Target = np.ndarray | Sequence[float] | Mapping[str, float] | float
@@ -17,9 +17,9 @@ class Columns:
     """What the numbers of inputs and targets are called, once the first have been seen. x_dim None: as the first."""
 
     def __init__(self, x_dim: int | None, y_dim: int):
-        self._x_dim = 0 if x_dim is None else check.whole("x_dim", x_dim, least=0)
+        self._x_dim = 0 if x_dim is None else check.integer("x_dim", x_dim, min=0)
         self._x_known = x_dim is not None
-        self._y_dim = check.whole("y_dim", y_dim, least=1)
+        self._y_dim = check.integer("y_dim", y_dim, min=1)
         self._x_names: list[str] | None = None
         self._y_names: list[str] | None = None
         self._x_seen = False

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.agents.protocol import Hello, Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import (
@@ -29,7 +30,6 @@ from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
 from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.maths import check
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
@@ -122,7 +122,7 @@ class Federation(Bounded):
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
         self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
         self._keep_messages = bool(transcript)
-        self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
+        self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
         self._state: ServerState | None = None
         self._pending: tuple[bytes, Step] | None = None
         self._last: Step | None = None
@@ -161,7 +161,7 @@ class Federation(Bounded):
         """The target of an earlier step is revealed. Returns False if that is too long ago to teach anything."""
         target, state = self._target("y", y), self._begun()
         assert target is not None
-        ago = state.step - check.whole("step", step, least=0)
+        ago = state.step - check.integer("step", step, min=0)
         if ago < 1:
             raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {state.step}.")
         lookback = len(state.window.weights)

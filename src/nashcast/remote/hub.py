@@ -13,11 +13,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import ServerState, Step
 from nashcast.federation.kept import KeptFile
 from nashcast.federation.saved import keep_arrays
-from nashcast.maths import check
 from nashcast.remote.broker import EmbeddedBroker, broker_url, connect, lasting_broker
 from nashcast.remote.broker_names import HUB
 from nashcast.remote.broker_steps import open_steps

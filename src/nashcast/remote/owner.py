@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.agents import Agent
 from nashcast.agents.protocol import Answer, Sync
 from nashcast.errors import InvalidInput
 from nashcast.federation.kept import KeptFile
 from nashcast.federation.saved import keep_arrays, read_arrays
-from nashcast.maths import check
 from nashcast.remote.game_order import next_move
 from nashcast.remote.masked_owner import MaskSettings, OwnMasks
 from nashcast.remote.masks import MaskRefused

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import NashcastError
 from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.intervals import Intervals
-from nashcast.maths import check
 from nashcast.maths.game import Equilibrium
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.made import Made
