@@ -38,6 +38,7 @@ def test_numbers_are_converted_to_contiguous_float64():
     ("value", "message"),
     [
         (np.ma.array([1.0], mask=[True]), "a masked array. Pass value.filled(np.nan), or an array without a mask."),
+        ([1.0, np.ma.masked], "a masked entry. Pass np.nan in its place."),
         ("1.5", "str '1.5'. Pass numbers, e.g. float(text)."),
         (b"1.5", "bytes b'1.5'. Pass numbers, e.g. float(text)."),
         (["1.5", 2], "text (<U21). Pass numbers, e.g. array.astype(float)."),
@@ -103,6 +104,7 @@ def test_one_integer():
     refused("int 2. Pass a whole number ≥ 3.", check.integer, 2, min=3)
     refused("float 3.0. Pass a whole number ≥ 3.", check.integer, 3.0, min=3)
     refused("bool True. Pass a whole number ≥ 0.", check.integer, True, min=0)
+    refused("timedelta64 np.timedelta64(3,'h'). Pass a whole number ≥ 0.", check.integer, np.timedelta64(3, "h"), min=0)
     refused("an object of type int. Pass a whole number ≥ 0.", check.integer, -(10**5000), min=0)
 
 

@@ -42,6 +42,8 @@ def numbers(name: str, value, meaning: str | tuple) -> np.ndarray:
     """
     if type(value) is np.ndarray and value.dtype == np.float64 and value.flags.c_contiguous:
         return value
+    if type(value) is float:
+        return np.array(value)
     _refuse_lookalikes(name, value)
     try:
         array = np.asarray(value)
@@ -147,7 +149,8 @@ def number(
 
 def integer(name: str, value, *, min: int) -> int:  # noqa: A002
     """One integer ≥ min. A bool is not one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < min:
+    # NumPy's durations are integers by type.
+    if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer) or value < min:
         raise InvalidInput(name, describe(value), f"Pass a whole number ≥ {min}.")
     return int(value)
 
@@ -156,6 +159,8 @@ def _refuse_lookalikes(name: str, value) -> None:
     """Refuse what NumPy would convert to other numbers than the caller means, or not at all."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidInput(name, "a masked array", "Pass value.filled(np.nan), or an array without a mask.")
+    if isinstance(value, list | tuple) and any(entry is np.ma.masked for entry in value):
+        raise InvalidInput(name, "a masked entry", "Pass np.nan in its place.")
     if isinstance(value, _TEXT):
         raise InvalidInput(name, describe(value), "Pass numbers, e.g. float(text).")
     if isinstance(value, Mapping):

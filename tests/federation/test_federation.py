@@ -591,7 +591,7 @@ def test_several_targets_as_dicts():
     federation = nc.Federation(agents, y_dim=2)
     federation.learn_one({"x": 1.0}, {"a": 1.0, "b": 2.0})
     assert federation.predict_one({"x": 1.0}) == {"a": 1.0, "b": 2.0}
-    with pytest.raises(nc.InvalidInput, match=r"y: got keys a, c\. Pass the keys a, b"):
+    with pytest.raises(nc.InvalidInput, match=r"y: got the unknown key 'c'\. Pass the keys a, b"):
         federation.learn_one({"x": 1.0}, {"a": 1.0, "c": 2.0})
 
 
