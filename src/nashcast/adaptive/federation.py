@@ -30,7 +30,7 @@ from nashcast.federation.algorithm import Step
 from nashcast.federation.bounds import Bounded, Bounds
 from nashcast.federation.columns import Columns, Forecast, Input, Target
 from nashcast.federation.federation import Record, Replay, distinct
-from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
 
 _BY_ROW = ("targets", "inputs", "taught")

@@ -28,7 +28,7 @@ from nashcast.federation.columns import Columns, Forecast, Input, Target
 from nashcast.federation.mixing import PAPER, mixing_rule
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
-from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.expert_rule import AggregationRule

@@ -15,7 +15,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import ServerState, Step, game_due
 from nashcast.federation.federation import Federation
 from nashcast.federation.placements import NEEDED
-from nashcast.federation.saved import read_arrays
+from nashcast.federation.state_file import read_arrays
 from nashcast.remote.hub_post import HubPost, Line, Transport
 from nashcast.remote.masked_hub import MaskedHubPost, check_masked
 from nashcast.remote.message_checks import NAME, NAME_WORDS, read_hello
