@@ -96,8 +96,8 @@ def test_they_are_saved_and_go_on_bit_for_bit_and_learn_a_label_that_was_missing
     first, second = (nc.default_federation(1, start=start, agent_intervals=own) for _ in range(2))
     first.replay(X[:69], Y[:69])
     first.learn_one(X[69], None)
-    first.save(tmp_path / "state.npz")
-    second.load(tmp_path / "state.npz")
+    first.save(tmp_path / "state.state")
+    second.load(tmp_path / "state.state")
     for federation in (first, second):
         federation.learn_late(69, Y[69])
     assert second._bounds.save()["seen"].tolist() == [70] * (8 if own else 1)

@@ -279,7 +279,7 @@ def test_forecaster_messages():
         Forecaster(THREE)
     with pytest.raises(InvalidInput, match=r"function: got a forecast of 3 numbers. .* y_dim = 2 numbers"):
         encode(Forecaster(lambda x: x), [1.0, 2.0, 3.0], 2)
-    with pytest.raises(InvalidInput, match=r"function: got str 'up'. Pass numbers of shape \(y_dim,\)"):
+    with pytest.raises(InvalidInput, match=r"function: got str 'up'. Pass numbers, e.g. float\(text\)"):
         encode(Forecaster(lambda x: "up"), [1.0], 1)
 
 

@@ -91,8 +91,8 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
     game = nc.Game(lookback=2, memory=True)
     first, second = nc.Federation(agents(), game=game, start=0.0), nc.Federation(agents(), game=game, start=0.0)
     first.replay(X[:20], Y[:20])
-    first.save(tmp_path / "state.npz")
-    second.load(tmp_path / "state.npz")
+    first.save(tmp_path / "state.state")
+    second.load(tmp_path / "state.state")
     np.testing.assert_array_equal(first.replay(X[20:], Y[20:]).forecasts, second.replay(X[20:], Y[20:]).forecasts)
 
 

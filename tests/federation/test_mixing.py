@@ -83,9 +83,9 @@ def test_asking_twice_changes_nothing_and_saved_it_continues_bit_for_bit(name, t
         asked.interval(0.9)
         asked.predict_one(X[t] + 1.0)
         asked.learn_one(X[t], Y[t])
-    asked.save(tmp_path / "state.npz")
+    asked.save(tmp_path / "state.state")
     resumed = make(name, agent_intervals=True)
-    resumed.load(tmp_path / "state.npz")
+    resumed.load(tmp_path / "state.state")
     np.testing.assert_array_equal(resumed.replay(X[40:], Y[40:]).forecasts, result.forecasts[40:])
     resumed.predict_one(X[0])
     whole.predict_one(X[0])
@@ -97,11 +97,11 @@ def test_a_saved_state_is_refused_by_another_rule(tmp_path):
     X, Y = stream(10)
     federation = make("boa")
     federation.replay(X, Y)
-    federation.save(tmp_path / "state.npz")
+    federation.save(tmp_path / "state.state")
     with pytest.raises(nc.InvalidInput, match="the state of another federation"):
-        make("ml-poly").load(tmp_path / "state.npz")
+        make("ml-poly").load(tmp_path / "state.state")
     with pytest.raises(nc.InvalidInput, match="the state of another federation"):
-        make().load(tmp_path / "state.npz")
+        make().load(tmp_path / "state.state")
 
 
 @pytest.mark.parametrize("name", ["boa", "windowed"])

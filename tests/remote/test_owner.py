@@ -383,13 +383,13 @@ def test_a_reply_too_large_to_be_sent_is_told():
 
 
 def test_a_state_that_cannot_be_written_or_read_is_told(tmp_path):
-    owner = Owner(random_features(), state=tmp_path / "no folder" / "state.npz")
-    assert asked(owner, 0, BEGIN).reason.startswith("path: got state.npz: No such file or directory. Choose a folder")
-    path = tmp_path / "state.npz"
+    owner = Owner(random_features(), state=tmp_path / "no folder" / "state.state")
+    assert asked(owner, 0, BEGIN).reason.startswith("path: got state.state: No such file or directory. Choose a folder")
+    path = tmp_path / "state.state"
     owner = Owner(random_features(), state=path)
     asked(owner, 0, BEGIN, FORECAST)
     for other, words in [
-        (random_features(name="other"), "state: got state.npz, of agent 'desk'. Pass the file that this agent wrote"),
+        (random_features(name="other"), "state: got state.state, of agent 'desk'. Pass the file that this agent wrote"),
         (nc.Agent(nc.encoders.Linear(lags=2), name="desk"), "features: got shape (5, 1, 3). Restore an agent whose"),
     ]:
         with pytest.raises(nc.InvalidInput) as caught:
@@ -401,7 +401,7 @@ def test_a_state_that_cannot_be_written_or_read_is_told(tmp_path):
 
 
 def test_only_what_changed_is_written(tmp_path):
-    path = tmp_path / "state.npz"
+    path = tmp_path / "state.state"
     owner = Owner(random_features(), state=path)
     for calls in ((m.Missed(0, 0),), (BEGIN._replace(x_dim=0),)):
         asked(owner, 1, *calls)

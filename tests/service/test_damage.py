@@ -21,7 +21,7 @@ def test_a_truncated_snapshot_is_passed_over_for_an_older_one_and_logged(tmp_pat
     folder = filled(tmp_path)
     expected = forecasts(folder)
     newest = max((folder / "snapshots").iterdir())
-    victim = newest / "federation.npz"
+    victim = newest / "federation.state"
     victim.write_bytes(victim.read_bytes()[:-100])
     with Running(tmp_path) as again:
         assert again.recovered.replayed > 40
@@ -29,9 +29,9 @@ def test_a_truncated_snapshot_is_passed_over_for_an_older_one_and_logged(tmp_pat
         reader = JournalReader(folder)
         damage = [event["text"] for event in reader.log(-1, 100) if event["kind"] == "damage"]
         reader.close()
-    assert "federation.npz is not what was written. An older one is used." in damage[0]
+    assert "federation.state is not what was written. An older one is used." in damage[0]
     for path in (folder / "snapshots").iterdir():
-        (path / "service.npz").unlink()
+        (path / "service.state").unlink()
     with Running(tmp_path) as from_nothing:
         assert from_nothing.recovered.snapshot_step is None
         assert forecasts(folder) == expected

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.adaptive.decoding import FELL_BACK, PLAYED
 from nashcast.adaptive.learning import relearn
 from nashcast.adaptive.memory import (
@@ -27,11 +28,10 @@ from nashcast.agents.protocol import Answer, Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import Step
 from nashcast.federation.bounds import Bounded, Bounds
-from nashcast.federation.columns import Input, Target
+from nashcast.federation.columns import Columns, Forecast, Input, Target
 from nashcast.federation.federation import Record, Replay, distinct
-from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.maths import check
 
 _BY_ROW = ("targets", "inputs", "taught")
 NOT_FINITE = "the mixture is not finite"
@@ -71,14 +71,14 @@ class AdaptiveFederation(Bounded):
         coverages: Sequence[float] = COVERAGES,
         agent_intervals: bool = False,
     ):
-        super().__init__(check.whole("x_dim", x_dim, least=0), y_dim)
+        super().__init__(check.integer("x_dim", x_dim, min=0), y_dim)
         self._outside = list(agents)
         if len({id(agent) for agent in self._outside}) < len(self._outside):
             raise InvalidInput("agents", "the same agent twice", "Make one agent for each place.")
         for i, agent in enumerate(self._outside):
             if not (hasattr(agent, "forecast") and hasattr(agent, "learn")):
                 raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
-        length = 0 if season is None else check.whole("season", season, least=2)
+        length = 0 if season is None else check.integer("season", season, min=2)
         if length > LONGEST_SEASON:
             raise InvalidInput("season", f"{season}", f"Pass at most {LONGEST_SEASON} steps, or None to look for it.")
         self._game, self._seed = bool(game), seed
@@ -86,10 +86,10 @@ class AdaptiveFederation(Bounded):
         self._agent_intervals = bool(agent_intervals)
         own = len(AGENTS) + len(self._outside) if agent_intervals else 0
         self._bounds = Bounds(coverages, self._y_dim, own) if len(coverages) else None
-        self._start = None if start is None else self._target("start", start)
+        self._start = None if start is None else self._columns.read_target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(self._outside))]
         self._names: list[str] = list(AGENTS)
-        self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
+        self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
         self._memory: Memory | None = None
         self._pending: bytes | None = None
         # What was said at the last step, if it had no label.
@@ -101,16 +101,16 @@ class AdaptiveFederation(Bounded):
         self._reasons: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
 
-    def predict_one(self, x: Input | None) -> np.ndarray | float | dict[str, float]:
+    def predict_one(self, x: Input | None) -> Forecast:
         """The forecast of the next target, from x and all labels so far. Missing inputs are taken as they last were."""
-        inputs = self._read(x)
+        inputs = self._columns.read_input(x)
         if self._memory is None and self._start is None:
-            return self._shown(np.zeros(self._y_dim))
-        return self._shown(self._step(inputs).forecast.copy())
+            return self._columns.show(np.zeros(self._y_dim))
+        return self._columns.show(self._step(inputs).forecast.copy())
 
     def learn_one(self, x: Input | None, y: Target | None) -> None:
         """The target that x was to forecast is revealed; None or NaN if it is not known (yet): see `learn_late`."""
-        inputs, target = self._read(x), None if y is None else self._target("y", y, missing=True)
+        inputs, target = self._columns.read_row(x, y)
         if self._memory is None and self._start is None:
             if target is not None:
                 self._begin(target)
@@ -138,10 +138,10 @@ class AdaptiveFederation(Bounded):
 
         The weights of that time are not judged again.
         """
-        target, memory = self._target("y", y), self._begun()
+        target, memory = self._columns.read_target("y", y), self._begun()
         assert target is not None
         now = int(memory.counts[STEP])
-        if check.whole("step", step, least=0) >= now:
+        if check.integer("step", step, min=0) >= now:
             raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {now}.")
         ago = now - step
         if ago == 1 and self._unscored is not None and self._bounds is not None:
@@ -169,7 +169,7 @@ class AdaptiveFederation(Bounded):
         forecasts, weights, own = np.zeros(Y.shape), np.zeros(shape), np.zeros((*shape, self._y_dim))
         for t, (x, y) in enumerate(zip(X, Y, strict=True)):
             if self._memory is not None or self._start is not None:
-                memory = self._step(self._read(x))
+                memory = self._step(self._columns.read_input(x))
                 forecasts[t], weights[t] = memory.forecast, self._of_agents(memory.weights)
                 own[t] = self._own_forecasts(memory)
             self.learn_one(x, y)
@@ -253,12 +253,13 @@ class AdaptiveFederation(Bounded):
             forecast, own, absent = self._unscored
             arrays |= {"unscored.forecast": forecast, "unscored.absent": np.array(sorted(absent), dtype=np.int64)}
             arrays |= {} if own is None else {"unscored.own": own}
-        write_arrays(path, arrays, self._fingerprint())
+        write_arrays(path, arrays, {**self._fingerprint(), "columns": self._columns.save()})
 
     def load(self, path: str | Path) -> None:
         """Continue where `save` left off, bit for bit."""
         arrays, fingerprint = read_arrays(path)
-        names = (fingerprint.pop("inputs", None), fingerprint.pop("targets", None))
+        columns = Columns(self._x_dim, self._y_dim)
+        saved = fingerprint.pop("columns", None)
         self._begin(np.zeros(self._y_dim))
         mine = self._fingerprint()
         if (
@@ -268,8 +269,8 @@ class AdaptiveFederation(Bounded):
             self._memory = None
             remedy = "Load it into a federation made with the same agents and settings."
             raise InvalidInput("path", f"the state of another federation ({fingerprint})", remedy)
-        self._x_names, self._y_names = names
-        self._x_seen, self._pending = True, None
+        columns.restore(saved)
+        self._columns, self._pending = columns, None
         assert self._memory is not None
         for name, now in self._memory._asdict().items():
             saved = arrays[name]
@@ -307,12 +308,7 @@ class AdaptiveFederation(Bounded):
             "game": self._game,
             "season": self._plan.season,
             "seed": self._seed,
-            "inputs": self._x_names,
-            "targets": self._y_names,
         }
-
-    def _read(self, x: Input | None) -> np.ndarray:
-        return self._input(np.empty(0) if x is None and self._x_dim == 0 else x)
 
     def _begin(self, target: np.ndarray) -> None:
         self._memory = fresh_memory(self._plan, self._x_dim, self._y_dim, target)

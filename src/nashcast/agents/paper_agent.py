@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from nashcast import validation as check
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
 from nashcast.encoders.base import BuiltEncoder, EchoParameters, Encoder, Noise, State
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.maths.feature_moments import Moments
 from nashcast.maths.game_spread import AgentPart
 from nashcast.maths.ridge import fade, fill_long_memory_decoder, remember_in_place, remember_row, solve_ridge
@@ -72,11 +72,11 @@ class Agent:
             raise InvalidInput("encoder", check.describe(encoder), remedy)
         self._encoder = encoder
         self._ridge = check.number("ridge", ridge, above=0.0)
-        self._decay = check.number("decay", decay, least=0.0)
-        self._window = check.whole("window", window, least=1)
+        self._decay = check.number("decay", decay, min=0.0)
+        self._window = check.integer("window", window, min=1)
         self._forgetting = None
         if forgetting is not None:
-            self._forgetting = check.number("forgetting", forgetting, above=0.0, most=1.0)
+            self._forgetting = check.number("forgetting", forgetting, above=0.0, max=1.0)
         self._name = type(encoder).__name__ if name is None else str(name)
         if share not in SHARES:
             raise InvalidInput("share", repr(share), f"Pass one of {', '.join(SHARES)}.")
@@ -99,7 +99,7 @@ class Agent:
 
     def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
         self._built: BuiltEncoder = self._encoder.build(x_dim, len(target))
-        p, d, steps = len(target), check.whole("features", self._built.features, least=0), max(self._window, lookback)
+        p, d, steps = len(target), check.integer("features", self._built.features, min=0), max(self._window, lookback)
         self._key, self._lookback, self._step = key, lookback, 0
         self._encoder_state = self._built.start()
         self._present = target.copy()

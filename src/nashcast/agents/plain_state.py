@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.encoders.base import State
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 
 def to_arrays(name: str, state: State) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.agents.protocol import Participant
 from nashcast.checks.agent_contracts import AGENT_CONTRACTS, AgentCase
 from nashcast.checks.contract import STEPS, ContractViolation, run
@@ -22,7 +23,6 @@ from nashcast.checks.encoder_contracts import ENCODING_CONTRACTS, EncoderCase, i
 from nashcast.checks.moment_contracts import MOMENT_CONTRACTS, WINDOW
 from nashcast.encoders.base import Encoder
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 __all__ = ["ContractViolation", "agent_checks", "check_agent", "check_encoder", "encoder_checks", "is_plain"]
 
@@ -38,8 +38,8 @@ def check_encoder(
     inputs: (steps, x_dim), at least 8 steps, for an encoder that standard normal inputs do not suit.
     seed: of the inputs and of the noise.
     """
-    p = check.whole("y_dim", y_dim, least=1)
-    n = check.whole("x_dim", x_dim, least=1)
+    p = check.integer("y_dim", y_dim, min=1)
+    n = check.integer("x_dim", x_dim, min=1)
     if inputs is None:
         X = seeds.generator(seed, "checks", "inputs").standard_normal((STEPS, n))
     else:
@@ -57,8 +57,8 @@ def check_agent(make_agent: Callable[[], Participant], *, x_dim: int, y_dim: int
     make_agent: returns a fresh agent at every call.   x_dim, y_dim: numbers in an input and in a target.
     seed: of the stream and of the agent's noise.
     """
-    p = check.whole("y_dim", y_dim, least=1)
-    n = check.whole("x_dim", x_dim, least=1)
+    p = check.integer("y_dim", y_dim, min=1)
+    n = check.integer("x_dim", x_dim, min=1)
     if not callable(make_agent):
         remedy = "Pass a function that makes a fresh agent, for example lambda: Agent(encoder)."
         raise InvalidInput("make_agent", check.describe(make_agent), remedy)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.agents.protocol import Answer, GameView, Hello, Participant, Sync
 from nashcast.checks.contract import Contract, is_whole, near, same, wrong_array
 from nashcast.errors import NashcastError
-from nashcast.maths import check
 
 _LOOKBACK = 3
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import NashcastError
-from nashcast.maths import check
 
 STEPS = 12  # of the inputs made up for a check
 

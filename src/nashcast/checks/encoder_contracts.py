@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.checks.contract import Contract, is_whole, near, same, wrong_numbers
 from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, State
-from nashcast.maths import check
 
 FIRST_STEP = 5  # the first step's number: not 0, so that an encoder that ignores it is noticed
 

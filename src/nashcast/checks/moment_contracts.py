@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.checks.contract import Contract, near, same, wrong_array
 from nashcast.checks.encoder_contracts import FIRST_STEP, EncoderCase, restored, walk
 from nashcast.encoders.base import BuiltEncoder, Noise, State
-from nashcast.maths import check
 
 WINDOW = 4  # steps whose moments are checked
 _DRAWS = 4000  # noise keys the window is encoded with

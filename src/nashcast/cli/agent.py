@@ -52,12 +52,12 @@ def add_to(commands) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     from nashcast import Agent, seeds
+    from nashcast import validation as check
     from nashcast.experiments.run_encoders import encoder_from
-    from nashcast.maths import check
     from nashcast.remote.runner import serve_agent
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
-    check.whole("--seed", chosen.seed, least=0)
+    check.integer("--seed", chosen.seed, min=0)
     encoder = encoder_from(
         chosen.encoder, dict(chosen.options), seeds.key(chosen.seed, "agent", chosen.name), Path.cwd()
     )

@@ -42,11 +42,11 @@ def add_to(commands) -> None:
 
 
 def run(chosen: argparse.Namespace) -> None:
+    from nashcast import validation as check
     from nashcast.experiments.showcase import show
-    from nashcast.maths import check
     from nashcast.streams import concept_shift, ecb_rates
 
-    check.whole("--seed", chosen.seed, least=0)
+    check.integer("--seed", chosen.seed, min=0)
     if chosen.federated and chosen.live:
         raise InvalidInput("demo", "--federated with --live", "Pass one of them.")
     if chosen.federated:
@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> None:
     if chosen.live:
         run_live(chosen)
         return
-    steps = check.whole("--steps", 2000 if chosen.steps is None else chosen.steps, least=100)
+    steps = check.integer("--steps", 2000 if chosen.steps is None else chosen.steps, min=100)
     if not chosen.json:
         print("The first run compiles for up to a minute; later ones take seconds.", file=sys.stderr, flush=True)
     results, progress = [], Progress(shown=not chosen.json and sys.stderr.isatty())
@@ -83,11 +83,11 @@ def page(result) -> str:
 
 
 def run_federated(chosen: argparse.Namespace) -> None:
+    from nashcast import validation as check
     from nashcast.experiments.federated_show import show
-    from nashcast.maths import check
     from nashcast.streams import concept_shift
 
-    steps = check.whole("--steps", 200 if chosen.steps is None else chosen.steps, least=20)
+    steps = check.integer("--steps", 200 if chosen.steps is None else chosen.steps, min=20)
     logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
     progress = Progress(shown=not chosen.json and sys.stderr.isatty())
 
@@ -145,13 +145,13 @@ def federated_page(shown) -> str:
 
 
 def run_live(chosen: argparse.Namespace) -> None:
-    from nashcast.maths import check
+    from nashcast import validation as check
     from nashcast.service.extras import need_server
 
     need_server()
     from nashcast.service.live_show import show
 
-    seconds = check.number("--seconds", chosen.seconds, least=1.0)
+    seconds = check.number("--seconds", chosen.seconds, min=1.0)
     logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
     progress = Progress(shown=not chosen.json and sys.stderr.isatty())
 
@@ -168,7 +168,7 @@ def run_live(chosen: argparse.Namespace) -> None:
     say("Starting six processes; the first run compiles for up to a minute. Ctrl-C ends it.")
     try:
         shown = show(
-            seconds, check.whole("--port", chosen.port, least=0), chosen.seed, say, visit,
+            seconds, check.integer("--port", chosen.port, min=0), chosen.seed, say, visit,
             lambda done, total: progress("steps", done, total),
         )  # fmt: skip
     finally:

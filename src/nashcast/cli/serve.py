@@ -92,7 +92,7 @@ def main(chosen: argparse.Namespace) -> None:
     from nashcast.service.extras import need_server
 
     need_server()
-    from nashcast.maths import check
+    from nashcast import validation as check
     from nashcast.service.server import Address, bind, check_address, serve
     from nashcast.service.settings import load_served
     from nashcast.service.state import Limits, Service
@@ -101,8 +101,8 @@ def main(chosen: argparse.Namespace) -> None:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     config = load_served(chosen.file)
     limits = Limits(
-        check.whole("max-body", chosen.max_body, least=1000), check.number("rate", chosen.rate, least=1.0),
-        check.whole("readers", chosen.readers, least=0),
+        check.integer("max-body", chosen.max_body, min=1000), check.number("rate", chosen.rate, min=1.0),
+        check.integer("readers", chosen.readers, min=0),
     )  # fmt: skip
     address = Address(chosen.host, chosen.port, chosen.tls_cert, chosen.tls_key, chosen.plain_http)
     check_address(address, tokens=not chosen.open)

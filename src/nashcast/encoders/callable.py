@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Callable:
     def __post_init__(self):
         if not callable(self.function):
             raise InvalidInput("function", check.describe(self.function), "Pass something that can be called with x.")
-        check.whole("features", self.features, least=1)
+        check.integer("features", self.features, min=1)
         if self.seed is not None:
             seeds.key(self.seed)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, EchoParameters, Noise
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.maths.feature_moments import ACTIVATIONS, Moments, fill_echo_moments
 
 
@@ -31,13 +31,13 @@ class EchoState:
     samples: int = 100
 
     def __post_init__(self):
-        check.whole("features", self.features, least=1)
-        check.whole("samples", self.samples, least=2)
-        check.number("noise", self.noise, least=0.0)
+        check.integer("features", self.features, min=1)
+        check.integer("samples", self.samples, min=2)
+        check.number("noise", self.noise, min=0.0)
         seeds.key(self.seed)
         if self.activation not in ACTIVATIONS:
             raise InvalidInput("activation", repr(self.activation), f"Pass one of {', '.join(sorted(ACTIVATIONS))}.")
-        check.number("leak", self.leak, above=0.0, most=1.0)
+        check.number("leak", self.leak, above=0.0, max=1.0)
         if self.spectral_radius is not None:
             check.number("spectral_radius", self.spectral_radius, above=0.0)
 

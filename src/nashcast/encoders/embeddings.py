@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.forecaster import BuiltFeatures
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.maths import check
 
 _TEXTS_PER_REQUEST = 64
 _CACHED_TEXTS = 10_000
@@ -47,10 +47,10 @@ class Embeddings:
         _check_url(self.url)
         if not isinstance(self.model, str) or not self.model:
             raise InvalidInput("model", check.describe(self.model), "Pass the model's name on the server.")
-        check.whole("features", self.features, least=1)
+        check.integer("features", self.features, min=1)
         seeds.key(self.seed)
         check.number("timeout", self.timeout, above=0.0)
-        check.whole("retries", self.retries, least=0)
+        check.integer("retries", self.retries, min=0)
         name = self.api_key_variable
         # Not shown: whoever gets this wrong has likely passed the key itself.
         if name is not None and not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
 from nashcast.encoders.callable import Callable
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 # What a black box is: inputs (steps, x_dim) in, for every input one row of numbers out.
 Answers = Function[[np.ndarray], Iterable[Any]]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.forecaster import BuiltFeatures, optional
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 _TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
@@ -34,7 +34,7 @@ class OnnxModel:
             raise InvalidInput("path", check.describe(self.path), "Pass the path of an ONNX file.")
         if not Path(self.path).is_file():
             raise InvalidInput("path", f"{str(self.path)!r}, which is no file", "Pass the path of an ONNX file.")
-        check.whole("features", self.features, least=1)
+        check.integer("features", self.features, min=1)
         if self.seed is not None:
             seeds.key(self.seed)
 

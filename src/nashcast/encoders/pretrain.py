@@ -9,10 +9,10 @@ from math import isfinite, sqrt
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders import attention
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 # The paper, "Pre-training Details for transformer Models", and the authors' code.
 DROPOUT = 0.1
@@ -55,9 +55,9 @@ def pretrain_transformer(
 
     Same seed and machine, same weights: it runs in float32 on one thread. No global random state is read or changed.
     """
-    check.whole("sequences", sequences, least=1)
-    check.whole("context", context, least=1)
-    check.whole("seed", seed, least=0)
+    check.integer("sequences", sequences, min=1)
+    check.integer("context", context, min=1)
+    check.integer("seed", seed, min=0)
     X, Y = _before_scoring(inputs, targets, scored_from, see_everything)
     length = _slice_length(sequence_length, context, len(X))
     rng = seeds.generator(seed, "pre-training slices")
@@ -88,10 +88,10 @@ def pretrain_on_sequences(
     look_ahead: whether they reach into the period that will be scored; the result says so, nothing here can know.
     """
     for name, value in (("features", features), ("epochs", epochs), ("batch", batch), ("context", context)):
-        check.whole(name, value, least=1)
+        check.integer(name, value, min=1)
     check.number("rate", rate, above=0.0)
-    check.number("weight_decay", weight_decay, least=0.0)
-    check.whole("seed", seed, least=0)
+    check.number("weight_decay", weight_decay, min=0.0)
+    check.integer("seed", seed, min=0)
     if progress is not None and not callable(progress):
         raise InvalidInput("progress", check.describe(progress), "Pass something that can be called as (epoch, loss).")
     X = check.of_rank("inputs", inputs, ("sequences", "length", "x_dim"))
@@ -121,7 +121,7 @@ def _before_scoring(inputs, targets, scored_from, see_everything) -> tuple[np.nd
         if see_everything:
             remedy = "Pass see_everything=True to train on the scored period too, or scored_from not to; not both."
             raise InvalidInput("scored_from", f"{scored_from} with see_everything=True", remedy)
-        check.whole("scored_from", scored_from, least=1)
+        check.integer("scored_from", scored_from, min=1)
         if scored_from > len(X):
             raise InvalidInput("scored_from", f"{scored_from}", f"Pass a row of the inputs, at most {len(X)}.")
         X, Y = X[:scored_from], Y[:scored_from]
@@ -134,7 +134,7 @@ def _slice_length(sequence_length, context: int, steps: int) -> int:
     if sequence_length is None:
         length = max(min(SEQUENCE_LENGTH, steps), context)
     else:
-        length = check.whole("sequence_length", sequence_length, least=1)
+        length = check.integer("sequence_length", sequence_length, min=1)
     _long_enough(length, context)
     if steps < length:
         remedy = f"Pass at least {length} before the scored period, or a shorter sequence_length and context."

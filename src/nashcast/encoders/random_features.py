@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
-from nashcast.maths import check
 from nashcast.maths.counter_noise import standard_normal_at
 from nashcast.maths.feature_moments import RELU, Moments, drive, fill_exact_moments
 
@@ -26,8 +26,8 @@ class RandomFeatures:
     noise: float = 0.1
 
     def __post_init__(self):
-        check.whole("features", self.features, least=1)
-        check.number("noise", self.noise, least=0.0)
+        check.integer("features", self.features, min=1)
+        check.number("noise", self.noise, min=0.0)
         seeds.key(self.seed)
 
     def build(self, x_dim: int, y_dim: int) -> _Built:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder
 from nashcast.encoders.forecaster import BuiltFeatures, BuiltForecaster, optional
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 
 # Compared by identity: every description holds its own copy of the model.
@@ -36,7 +36,7 @@ class RiverModel:
         if forecasts and self.features is not None:
             raise InvalidInput("features", check.describe(self.features), "Omit it: a regressor has one feature.")
         if not forecasts:
-            check.whole("features", self.features, least=1)
+            check.integer("features", self.features, min=1)
         if self.seed is not None:
             seeds.key(self.seed)
         if self.names is not None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.forecaster import BuiltFeatures, BuiltForecaster, optional
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SklearnTransformer:
 
     def __post_init__(self):
         _check_fitted(self.model, "transform", "transformer")
-        check.whole("features", self.features, least=1)
+        check.integer("features", self.features, min=1)
         if self.seed is not None:
             seeds.key(self.seed)
 

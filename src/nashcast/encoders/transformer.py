@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 # The paper, "Pre-training Details for transformer Models".
 LAYERS = 2
@@ -79,8 +79,8 @@ class Transformer:
     features: int = field(init=False)
 
     def __post_init__(self):
-        check.whole("y_dim", self.y_dim, least=1)
-        check.whole("context", self.context, least=1)
+        check.integer("y_dim", self.y_dim, min=1)
+        check.integer("context", self.context, min=1)
         if not isinstance(self.look_ahead, bool):
             raise InvalidInput("look_ahead", check.describe(self.look_ahead), "Pass True or False.")
         weights = _checked(self.weights)

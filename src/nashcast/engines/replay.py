@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.agents.agent import Agent, ReplayPart
 from nashcast.engines.replay_loop import run_loop
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation, Replay
-from nashcast.maths import check
 from nashcast.maths.game_plan import plan_for_each
 from nashcast.maths.mixture import mixture_scratch
 

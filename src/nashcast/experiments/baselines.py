@@ -9,9 +9,9 @@ from math import inf, isfinite
 import numpy as np
 from numba import njit
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.experiments import recursive_least_squares as least_squares
-from nashcast.maths import check
 from nashcast.streams import Stream
 
 LONGEST_SEASON = 64

@@ -9,8 +9,9 @@ import numpy as np
 from numba import njit
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
+from nashcast.maths import positive
 
 FORGETTING = 0.99
 LINEAR_RIDGE = 0.3
@@ -105,7 +106,7 @@ def rls(features: np.ndarray, responses: np.ndarray, *, forgetting: float, ridge
     if r.ndim != 2 or len(r) != len(phi) - 1:
         remedy = f"Pass an array of shape (steps - 1, y_dim) = ({len(phi) - 1}, y_dim)."
         raise InvalidInput("responses", f"shape {check.shape_text(r.shape)}", remedy)
-    fading = check.number("forgetting", forgetting, above=0.0, most=1.0)
+    fading = check.number("forgetting", forgetting, above=0.0, max=1.0)
     return _rls(phi, r, fading, check.number("ridge", ridge, above=0.0))
 
 

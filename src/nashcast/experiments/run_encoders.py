@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from nashcast import encoders
+from nashcast import validation as check
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
 from nashcast.experiments.run_schema import Option, Place, options_of, read, read_options, refuse_unknown
-from nashcast.maths import check
 from nashcast.streams.suggest import near
 
 # A function of the user's, in a file beside the settings or in an installed package; "my_module:my_function" in a file.

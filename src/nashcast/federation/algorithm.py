@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.agents.protocol import Participant, Sync
 from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
-from nashcast.maths import check
 from nashcast.maths.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
 from nashcast.maths.mixture import mixture_weights
@@ -40,8 +40,8 @@ class Game:
     ridge: float | None = None
 
     def __post_init__(self):
-        check.whole("lookback", self.lookback, least=1)
-        check.whole("every", self.every, least=1)
+        check.integer("lookback", self.lookback, min=1)
+        check.integer("every", self.every, min=1)
         if self.placement not in PLACEMENTS:
             raise InvalidInput("placement", repr(self.placement), f"Pass one of {', '.join(PLACEMENTS)}.")
         if self.rewrite_past and self.placement != "central":

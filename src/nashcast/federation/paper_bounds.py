@@ -49,10 +49,23 @@ class Bounds:
         self._intervals.restore(saved)
 
 
-class Bounded(Columns):
+class Bounded:
     """A federation with intervals: `_bounds`, or None without, and `_named` and `_open` for what they are round."""
 
     _bounds: Bounds | None
+
+    def __init__(self, x_dim: int | None, y_dim: int):
+        self._columns = Columns(x_dim, y_dim)
+        self._y_dim = self._columns.y_dim
+
+    @property
+    def y_dim(self) -> int:
+        """How many numbers a target has."""
+        return self._y_dim
+
+    @property
+    def _x_dim(self) -> int:
+        return self._columns.x_dim or 0
 
     def _named(self) -> list[str]:
         """The agents, in the order of their forecasts."""
@@ -79,4 +92,4 @@ class Bounded(Columns):
                 raise InvalidInput("agent", repr(agent), known)
             place = names.index(agent)
         low, high = self._bounds.around(coverage, now[0] if place is None else now[1][place], place)
-        return self._shown(low), self._shown(high)
+        return self._columns.show(low), self._columns.show(high)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.agents.protocol import Hello, Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import (
@@ -23,13 +24,12 @@ from nashcast.federation.algorithm import (
     game_due,
 )
 from nashcast.federation.bounds import Bounded, Bounds
-from nashcast.federation.columns import Input, Target
+from nashcast.federation.columns import Columns, Forecast, Input, Target
 from nashcast.federation.mixing import PAPER, mixing_rule
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
-from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.maths import check
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
@@ -118,11 +118,11 @@ class Federation(Bounded):
         self._settings = Settings(game, bool(anchored), kappa, eta, rule=rule)
         own = len(agents) if agent_intervals else 0
         self._bounds = Bounds(coverages, self._y_dim, own) if len(coverages) else None
-        self._start = None if start is None else self._target("start", start)
+        self._start = None if start is None else self._columns.read_target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
         self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
         self._keep_messages = bool(transcript)
-        self.history: deque[Record] = deque(maxlen=check.whole("history", history, least=0))
+        self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
         self._state: ServerState | None = None
         self._pending: tuple[bytes, Step] | None = None
         self._last: Step | None = None
@@ -133,16 +133,16 @@ class Federation(Bounded):
         self._fallbacks: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
 
-    def predict_one(self, x: Input) -> np.ndarray | float | dict[str, float]:
+    def predict_one(self, x: Input) -> Forecast:
         """The forecast of the next target, from x and all labels so far."""
-        inputs = self._input(x)
+        inputs = self._columns.read_input(x)
         if self._state is None and self._start is None:
-            return self._shown(np.zeros(self._y_dim))
-        return self._shown(self._step(inputs).forecast)
+            return self._columns.show(np.zeros(self._y_dim))
+        return self._columns.show(self._step(inputs).forecast)
 
     def learn_one(self, x: Input, y: Target | None) -> None:
         """The target that x was to forecast is revealed; None or NaN if it is not known (yet): see `learn_late`."""
-        inputs, target = self._input(x), None if y is None else self._target("y", y, missing=True)
+        inputs, target = self._columns.read_row(x, y)
         if self._state is None and self._start is None:
             if target is not None:
                 self._begin(target)
@@ -159,9 +159,9 @@ class Federation(Bounded):
 
     def learn_late(self, step: int, y: Target) -> bool:
         """The target of an earlier step is revealed. Returns False if that is too long ago to teach anything."""
-        target, state = self._target("y", y), self._begun()
+        target, state = self._columns.read_target("y", y), self._begun()
         assert target is not None
-        ago = state.step - check.whole("step", step, least=0)
+        ago = state.step - check.integer("step", step, min=0)
         if ago < 1:
             raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {state.step}.")
         lookback = len(state.window.weights)
@@ -191,7 +191,7 @@ class Federation(Bounded):
         for t, (x, y) in enumerate(zip(X, Y, strict=True)):
             started = self._state is not None or self._start is not None
             if started:
-                forecasts[t] = self._step(self._input(x)).forecast
+                forecasts[t] = self._step(self._columns.read_input(x)).forecast
             self.learn_one(x, y)
             if started and self._last is not None:
                 weights[t], own[t] = self._last.weights, self._last.forecasts
@@ -246,7 +246,7 @@ class Federation(Bounded):
         arrays = {
             "step": np.array(state.step), "known": np.array(state.known), "forecasts": state.forecasts,
             "last_weights": state.last_weights, "window.weights": state.window.weights,
-            "window.targets": state.window.targets, "x_dim": np.array(self._x_dim),
+            "window.targets": state.window.targets,
         }  # fmt: skip
         # What a late label of the window's steps will ask for.
         recent = [record for record in self.history if state.step - record.step <= len(state.window.weights)]
@@ -264,7 +264,7 @@ class Federation(Bounded):
             arrays |= {"unscored.forecast": self._last.forecast, "unscored.absent": sat_out}
         for prefix, part in self._parts():
             arrays |= {prefix + name: value for name, value in part.save().items()}
-        return arrays | self._save_agents(), self._fingerprint()
+        return arrays | self._save_agents(), {**self._fingerprint(), "columns": self._columns.save()}
 
     def _save_agents(self) -> dict[str, np.ndarray]:
         saved = [agent.save() for agent in self._agents]
@@ -278,14 +278,18 @@ class Federation(Bounded):
     def load(self, path: str | Path) -> None:
         """Continue where `save` left off, bit for bit."""
         arrays, fingerprint = read_arrays(path)
-        self._x_dim = int(arrays["x_dim"])
-        self._x_seen = self._x_dim > 0
+        before, self._columns = self._columns, Columns(None, self._y_dim)
+        try:
+            self._columns.restore(fingerprint.pop("columns", None))
+        except InvalidInput:
+            self._columns = before
+            raise
         window = Window(arrays["window.weights"], arrays["window.targets"])
         self._begin(window.targets[-1])
         if fingerprint != self._fingerprint():
+            self._columns = before
             remedy = "Load it into a federation made with the same agents and settings."
             raise InvalidInput("path", f"the state of another federation ({fingerprint})", remedy)
-        self._x_names, self._y_names = fingerprint["inputs"], fingerprint["targets"]
         self._state = ServerState(
             int(arrays["step"]), arrays["forecasts"], arrays["last_weights"], window, bool(arrays["known"])
         )  # fmt: skip
@@ -319,8 +323,6 @@ class Federation(Bounded):
             "agents": [[hello.name, hello.features] for hello in self._hellos],
             "lookback": 0 if game is None else game.lookback,
             "y_dim": self._y_dim,
-            "inputs": self._x_names,
-            "targets": self._y_names,
         }
 
     def _begin(self, target: np.ndarray) -> None:

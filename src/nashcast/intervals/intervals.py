@@ -7,9 +7,9 @@ from math import inf
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.intervals import tracking
-from nashcast.maths import check
 
 COVERAGES = (0.8, 0.9, 0.95)
 HALF_LIVES = (4.0, 16.0, 64.0, 256.0, inf)
@@ -40,13 +40,13 @@ class Intervals:
     """
 
     def __init__(self, y_dim: int = 1, coverages: Sequence[float] = COVERAGES, *, memory: int = 250):
-        self.y_dim = check.whole("y_dim", y_dim, least=1)
+        self.y_dim = check.integer("y_dim", y_dim, min=1)
         levels = np.atleast_1d(check.numbers("coverages", coverages, "(coverages,)"))
         if levels.ndim != 1 or not len(levels) or not ((levels > 0.0) & (levels < 1.0)).all():
             remedy = "Pass numbers between 0 and 1, such as (0.8, 0.9, 0.95)."
             raise InvalidInput("coverages", check.describe(coverages), remedy)
         self.coverages = tuple(float(level) for level in levels)
-        W = check.whole("memory", memory, least=len(PRIOR) + 1)
+        W = check.integer("memory", memory, min=len(PRIOR) + 1)
         # Inside, coverages ascend: wider intervals contain narrower ones.
         self._order = np.argsort(levels, kind="stable")
         self._misses = 1.0 - levels[self._order]

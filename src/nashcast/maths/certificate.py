@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.maths.game import Equilibrium
 from nashcast.maths.game_plan import COVARIANCE, DECODER, FEATURES, SIZE
 from nashcast.maths.game_rule import step_rule
@@ -49,7 +49,7 @@ class Certificate(NamedTuple):
 
     def _state(self, step, forecasts):
         T = len(self.gain_forms)
-        if not 0 <= check.whole("step", step, least=0) < T:
+        if not 0 <= check.integer("step", step, min=0) < T:
             raise InvalidInput("step", f"{step}", f"Pass a step from 0 to {T - 1}.")
         if forecasts is None and step > 0:
             raise InvalidInput("forecasts", "nothing", f"Pass the agents' forecasts at step {step}.")

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 
 
 class AggregationRule(Protocol):
@@ -39,8 +39,8 @@ class ExpertRule:
     _state: tuple[str, ...] = ()
 
     def __init__(self, experts: int, y_dim: int = 1):
-        self.experts = check.whole("experts", experts, least=1)
-        self.y_dim = check.whole("y_dim", y_dim, least=1)
+        self.experts = check.integer("experts", experts, min=1)
+        self.y_dim = check.integer("y_dim", y_dim, min=1)
 
     def weights(self, awake: np.ndarray | None = None, forecasts: np.ndarray | None = None) -> np.ndarray:
         here = self._awake(awake)

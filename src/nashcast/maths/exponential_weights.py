@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.maths.expert_rule import ExpertRule
 
 
@@ -72,7 +72,7 @@ class FixedShare(ExponentialWeights):
 
     def __init__(self, experts: int, y_dim: int = 1, *, bound: float | None = None, share: float | None = None):
         super().__init__(experts, y_dim, bound=bound)
-        self._fixed = None if share is None else check.number("share", share, least=0.0, most=1.0)
+        self._fixed = None if share is None else check.number("share", share, min=0.0, max=1.0)
 
     def _share(self) -> float:
         return 1.0 / (1.0 + self._step) if self._fixed is None else self._fixed

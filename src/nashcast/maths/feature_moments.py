@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.maths.clipped_moments import clipped_covariance, clipped_mean, hard_sigmoid
 from nashcast.maths.relu_moments import relu_covariance, relu_mean
 
@@ -83,9 +83,9 @@ def _exact(preactivation, noise, activation) -> Moments:
 
 def _noise(noise, p) -> np.ndarray:
     if np.ndim(noise) == 0:
-        return np.full(p, check.number("noise", noise, least=0.0))
+        return np.full(p, check.number("noise", noise, min=0.0))
     sigma = check.array("noise", noise, (p,), "(y_dim,)")
-    check.in_range("noise", sigma, least=0.0)
+    check.in_range("noise", sigma, min=0.0)
     return sigma
 
 
@@ -144,14 +144,14 @@ def echo_moments(
     B = check.array("recurrent", recurrent, (p, p), "(y_dim, y_dim)")
     Z0 = check.array("start", start, (p, d), "(y_dim, features)")
     sigma = _noise(noise, p)
-    draws = check.whole("samples", samples, least=2)
+    draws = check.integer("samples", samples, min=2)
     if activation not in ACTIVATIONS:
         raise InvalidInput("activation", repr(activation), f"Pass one of {', '.join(sorted(ACTIVATIONS))}.")
     if not isinstance(rng, np.random.Generator):
         raise InvalidInput("rng", check.describe(rng), "Pass a generator, for example seeds.generator(2024, 'echo').")
     normals = rng.standard_normal((draws, T, d))
     result = Moments(np.empty((T, p, d)), np.empty((T, p, p, d, d)))
-    memory = check.number("leak", leak, above=0.0, most=1.0)
+    memory = check.number("leak", leak, above=0.0, max=1.0)
     fill_echo_moments(ACTIVATIONS[activation], memory, h, B, Z0, sigma, normals, np.empty((2, draws, p)), *result)
     return result
 

@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import prange
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput, SingularGame
-from nashcast.maths import check
 from nashcast.maths.compiled import for_one_and_many_cores
 from nashcast.maths.game_passes import play, play_on_many_cores
 from nashcast.maths.game_plan import DECODER, FEATURES, PARTS, SIZE, Plan, plan_for_alike, plan_for_each
 from nashcast.maths.game_rule import FeedbackRule, step_rule
-from nashcast.maths.lanes import address
+from nashcast.maths.lanes import address, finite_between
 
 # From this many on the threads' start-up is small beside their work.
 MANY_AGENTS = 8192
@@ -142,7 +142,7 @@ def _check_numbers(features, means, covariance, prior, weights, targets, ridge, 
             (address(prior), prior.size), (address(weights), weights.size), (address(targets), targets.size),
             (address(start), start.size), (address(ridge), ridge.size), (address(decay), decay.size),
         ):  # fmt: skip
-            bad += not check.finite_between(memory, part * size // parts, (part + 1) * size // parts)
+            bad += not finite_between(memory, part * size // parts, (part + 1) * size // parts)
         for i in range(part * len(ridge) // parts, (part + 1) * len(ridge) // parts):
             bad += not (ridge[i] > 0.0 and decay[i] >= 0.0)
     return bad == 0
@@ -154,7 +154,7 @@ _usable, _usable_on_many_cores = for_one_and_many_cores(_check_numbers)
 def _complain(problem: Problem, start: np.ndarray) -> None:
     """Name the argument that is not usable. Arrays in flat rows were checked one agent at a time before."""
     check.in_range("ridge", problem.ridge, above=0.0)
-    check.in_range("decay", problem.decay, least=0.0)
+    check.in_range("decay", problem.decay, min=0.0)
     for name in ("weights", "targets"):
         check.finite(name, getattr(problem, name))
     check.finite("start", start)
@@ -173,7 +173,7 @@ def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.nd
     """
     plan, weights = equilibrium.rule.plan, equilibrium.rule.weights
     N, p, T = plan.shape[:3]
-    if not 0 <= check.whole("step", step, least=0) < T:
+    if not 0 <= check.integer("step", step, min=0) < T:
         raise InvalidInput("step", f"{step}", f"Pass a step from 0 to {T - 1}.")
     state = check.array("forecasts", forecasts, (N, p), "(agents, y_dim)")
     rule = step_rule(equilibrium.rule, step)

@@ -17,7 +17,7 @@ from math import exp, inf, log, log1p
 import numpy as np
 from numba import njit
 
-from nashcast.maths import check
+from nashcast import validation as check
 
 FREEDOM = 5.0  # degrees of freedom: one wild error costs a bounded number of good ones
 CAP = 13.0  # e^-13: the least weight, as a part of the best's
@@ -97,9 +97,9 @@ class LogScore:
         scale_memory: float = 0.95,
         prior: np.ndarray | None = None,
     ):
-        self.experts, self.y_dim = check.whole("experts", experts, least=1), check.whole("y_dim", y_dim, least=1)
-        self._memory = check.number("memory", memory, above=0.0, most=1.0)
-        self._scale_memory = check.number("scale_memory", scale_memory, above=0.0, most=1.0)
+        self.experts, self.y_dim = check.integer("experts", experts, min=1), check.integer("y_dim", y_dim, min=1)
+        self._memory = check.number("memory", memory, above=0.0, max=1.0)
+        self._scale_memory = check.number("scale_memory", scale_memory, above=0.0, max=1.0)
         given = np.full(experts, 1.0 / experts) if prior is None else prior
         given = check.array("prior", given, (experts,), "(experts,)")
         check.in_range("prior", given, above=0.0)

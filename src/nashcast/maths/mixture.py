@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
+from nashcast.maths import positive
 
 
 def mixture_weights(
@@ -37,7 +38,7 @@ def mixture_weights(
     y = check.array("target", target, Y.shape[:-1], "(y_dim,)" if Y.ndim == 2 else "(steps, y_dim)")
     kappa = check.number("ridge", ridge, above=0.0)
     eta = check.number("budget", budget)
-    fading = check.number("discount", discount, above=0.0, most=1.0)
+    fading = check.number("discount", discount, above=0.0, max=1.0)
 
     p, N = Y.shape[-2:]
     rows = Y.size // N

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.maths.deviations import deviations, to_weights
 from nashcast.maths.expert_rule import ExpertRule
 

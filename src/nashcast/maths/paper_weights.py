@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.maths.expert_rule import ExpertRule
 from nashcast.maths.mixture import mixture_weights
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from nashcast.maths import check, positive
+from nashcast import validation as check
+from nashcast.maths import positive
 
 
 def window_decoder(features: np.ndarray, residuals: np.ndarray, *, ridge: float, decay: float = 0.0) -> np.ndarray:
@@ -23,7 +24,7 @@ def window_decoder(features: np.ndarray, residuals: np.ndarray, *, ridge: float,
     S, p, d = Z.shape
     r = check.array("residuals", residuals, (S, p), "(steps, y_dim)")
     gamma = check.number("ridge", ridge, above=0.0)
-    alpha = check.number("decay", decay, least=0.0)
+    alpha = check.number("decay", decay, min=0.0)
     decoder = np.empty(d)
     fill_window_decoder(Z.reshape(S * p, d), r.reshape(S * p), p, gamma, np.exp(-alpha), np.empty((d, d)), decoder)
     return decoder
@@ -79,7 +80,7 @@ class LongMemory(NamedTuple):
 
 def empty_memory(features: int) -> LongMemory:
     """The memory of an agent that has seen nothing yet."""
-    d = check.whole("features", features, least=0)
+    d = check.integer("features", features, min=0)
     return LongMemory(np.zeros((d, d)), np.zeros(d))
 
 
@@ -93,7 +94,7 @@ def remember(memory: LongMemory, features: np.ndarray, residual: np.ndarray, *, 
     check.finite("features", Z)
     check.shaped("memory", memory.cross, Z.shape[1:], "(features,)")
     r = check.array("residual", residual, Z.shape[:1], "(y_dim,)")
-    fading = check.number("forgetting", forgetting, above=0.0, most=1.0)
+    fading = check.number("forgetting", forgetting, above=0.0, max=1.0)
     result = LongMemory(memory.gram.copy(), memory.cross.copy())
     remember_in_place(result.gram, result.cross, Z, r, fading)
     return result

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
+from nashcast.maths import positive
 from nashcast.maths.boa import BOA
 from nashcast.maths.deviations import deviations, to_weights
 from nashcast.maths.expert_rule import ExpertRule
@@ -44,7 +45,7 @@ class WindowedWeights(ExpertRule):
     ):
         super().__init__(experts, y_dim)
         self._budget = check.number("budget", budget)
-        self._discounts = np.array([check.number("discounts", one, above=0.0, most=1.0) for one in discounts])
+        self._discounts = np.array([check.number("discounts", one, above=0.0, max=1.0) for one in discounts])
         self._ridges = np.array([check.number("ridges", one, above=0.0) for one in ridges])
         for name, some in (("discounts", self._discounts), ("ridges", self._ridges)):
             if not len(some):

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from statistics import median
 from typing import NamedTuple, Protocol
 
-from nashcast.maths import check
+from nashcast import validation as check
 
 
 class Deadlines(Protocol):
@@ -52,7 +52,7 @@ class Learned:
         self._k = check.number("k", k, above=0.0)
         self._least = check.number("least", least, above=0.0)
         self._most = max(check.number("most", most, above=0.0), self._least)
-        self._window = check.whole("window", window, least=self.MINIMUM)
+        self._window = check.integer("window", window, min=self.MINIMUM)
         self._times: dict[str, deque[float]] = {}
         self._usual: dict[str, float] = {}
         self._answers: Counter[str] = Counter()

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.maths import check
 
 FRACTION = 64
 MOST_TERMS = 2**14  # a sum of this many numbers cannot wrap around

@@ -13,11 +13,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import ServerState, Step
-from nashcast.federation.kept import KeptFile
-from nashcast.federation.saved import keep_arrays
-from nashcast.maths import check
+from nashcast.federation.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.state_file import write_slot
 from nashcast.remote.broker import EmbeddedBroker, broker_url, connect, lasting_broker
 from nashcast.remote.broker_names import HUB
 from nashcast.remote.broker_steps import open_steps
@@ -75,7 +75,7 @@ class Hub(RemoteFederation):
                 known = ", ".join(enrolment.agents) or "nobody"
                 raise InvalidInput("agents", f"{name!r}, who is not enrolled", f"Enrolled are: {known}.")
         path = folder / STATE if state is None else Path(state or "")
-        self._kept_file = None if state is False else KeptFile(path)
+        self._state_file = None if state is False else DoubleBufferedFile(path)
         self._names = frozenset(names)
         self._heard: dict[str, bytes] = {}  # of each agent its last hello, until it is greeted
         self._complaints = Complaints(lambda line: log.warning("hub: %s", line))
@@ -104,7 +104,7 @@ class Hub(RemoteFederation):
             super().__init__(names, self._bus, **settings)
             if fresh:
                 path.unlink(missing_ok=True)
-            if self._kept_file is not None and path.is_file():
+            if self._state_file is not None and path.is_file():
                 self.load(path)
             self._bus.run(self._open())
         except BaseException:
@@ -172,8 +172,8 @@ class Hub(RemoteFederation):
                     bus.run(bus.client.publish(everybody_subject(self.federation), pack(Notice(self.step, "ends", ()))))
                 bus.close()
         finally:
-            if self._kept_file is not None:
-                self._kept_file.close()
+            if self._state_file is not None:
+                self._state_file.close()
             if self._broker is not None:
                 self._broker.stop()
 
@@ -245,8 +245,8 @@ class Hub(RemoteFederation):
                 await asyncio.sleep(AGAIN)
 
     def _keep_state(self) -> None:
-        if self._state is not None and self._kept_file is not None:
-            keep_arrays(self._kept_file, *self._saved())
+        if self._state is not None and self._state_file is not None:
+            write_slot(self._state_file, *self._saved())
 
     def _tell_who_is_away(self, step: Step) -> None:
         names = self.names

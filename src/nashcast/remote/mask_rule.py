@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.maths.lane_algebra import triangle
 
 LEAST, ATTEMPTS = 3, 3
@@ -23,7 +23,7 @@ def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
     The hub knows the weights: a summed matrix is many equations about few private numbers, T · p(p+1)/2 of each agent.
     This counts both. noisy: anybody's features are random; the count is then on the safe side.
     """
-    T, p = check.whole("lookback", lookback, least=1), check.whole("y_dim", y_dim, least=1)
+    T, p = check.integer("lookback", lookback, min=1), check.integer("y_dim", y_dim, min=1)
     sizes = [(back + 1) * p for back in range(T)]
     equations = sum(k * k for k in sizes)
     if noisy:
@@ -40,8 +40,8 @@ class Ledger:
     """
 
     def __init__(self, least: int = LEAST, attempts: int = ATTEMPTS, after: int = -1):
-        self._least, self._attempts = check.whole("least", least, least=2), check.whole("attempts", attempts, least=1)
-        self._step, self._attempt = check.whole("after", after, least=-1), 0
+        self._least, self._attempts = check.integer("least", least, min=2), check.integer("attempts", attempts, min=1)
+        self._step, self._attempt = check.integer("after", after, min=-1), 0
         self._sets: list[Set[str]] = []
         self._rounds: set[str] = set()
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.remote.fixed_point import OutOfRange
 from nashcast.remote.mask_rule import LEAST, least_present, packed, why_thin
 from nashcast.remote.masks import (
@@ -85,7 +85,7 @@ class OwnMasks:
         if not isinstance(settings, MaskSettings):
             raise InvalidInput("masks", type(settings).__name__, "Pass MaskSettings(federation, seed, enrolled).")
         self._name, self._settings = name, settings
-        self._least = check.whole("least", settings.least, least=LEAST)
+        self._least = check.integer("least", settings.least, min=LEAST)
         self._agent: MaskedAgent | None = None
         self._renew()
         try:

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.maths import check
 from nashcast.remote.broker_files import needed
 from nashcast.remote.broker_keys import check_public_key
 from nashcast.remote.fixed_point import OutOfRange, add_up, decode, encode
@@ -145,7 +145,7 @@ class MaskedAgent:
         present: all who are added up, itself included.   context: what all must have been told alike, see `told`.
         least: how many agents this game takes, if more than the agent asks for anyway.
         """
-        step, attempt = check.whole("step", step, least=0), check.whole("attempt", attempt, least=0)
+        step, attempt = check.integer("step", step, min=0), check.integer("attempt", attempt, min=0)
         what = f"{self._name!r}: step {step}, attempt {attempt}, {round_name}"
         try:
             numbers = [encode(a) for a in arrays]

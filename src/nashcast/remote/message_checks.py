@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast.agents.protocol import SHARES, Answer, GameView, Sync
-from nashcast.maths.check import shape_text
 from nashcast.remote.masks import masked_size
 from nashcast.remote.message_shapes import NO_SIZES, SHAPES, Sizes, sizes_of, terms_of
 from nashcast.remote.messages import (
@@ -43,6 +42,7 @@ from nashcast.remote.messages import (
 from nashcast.remote.wild_numbers import LARGEST, tame
 from nashcast.remote.wire import LIMITS, VERSION, MalformedMessage, type_name, unpack
 from nashcast.remote.wire_forms import forms_of
+from nashcast.validation import shape_text
 
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 NAME_WORDS = "1 to 64 letters, digits, - or _"

@@ -9,9 +9,9 @@ import numpy as np
 from nashcast.agents import Agent
 from nashcast.agents.protocol import Answer, GameView
 from nashcast.errors import NashcastError
-from nashcast.maths.check import shape_text
 from nashcast.remote.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened
 from nashcast.remote.wild_numbers import LARGEST, tame
+from nashcast.validation import shape_text
 
 
 def allowed(agent: Agent, call: Call, result: Any) -> Result:

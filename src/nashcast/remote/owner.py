@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.agents import Agent
 from nashcast.agents.protocol import Answer, Sync
 from nashcast.errors import InvalidInput
-from nashcast.federation.kept import KeptFile
-from nashcast.federation.saved import keep_arrays, read_arrays
-from nashcast.maths import check
+from nashcast.federation.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.state_file import read_arrays, write_slot
 from nashcast.remote.game_order import next_move
 from nashcast.remote.masked_owner import MaskSettings, OwnMasks
 from nashcast.remote.masks import MaskRefused
@@ -78,7 +78,7 @@ class Owner:
             raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: Agent(…, name=…).")
         self._agent, self._inputs, self._log = agent, inputs, log
         self._masks = None if masks is None else OwnMasks(agent.name, masks)
-        self._state = None if state is None else KeptFile(state)
+        self._state = None if state is None else DoubleBufferedFile(state)
         self._begun: Begin | None = None
         self._introduced: Introduced | None = None
         self._late = 0  # the number of the next late label
@@ -295,11 +295,11 @@ class Owner:
             with suppress(Exception):  # a log that cannot be written must not stop the agent
                 self._log(line)
 
-    def _keep(self, file: KeptFile) -> None:
+    def _keep(self, file: DoubleBufferedFile) -> None:
         assert self._begun is not None
         arrays = {f"agent.{name}": value for name, value in self._agent.save().items()}
         about = {"agent": self._agent.name, "late": self._late}
-        keep_arrays(file, {**arrays, "begun": self._begun_packed}, about)
+        write_slot(file, {**arrays, "begun": self._begun_packed}, about)
 
     def _resume(self, path: Path) -> None:
         arrays, about = read_arrays(path)

@@ -9,13 +9,13 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.agents.protocol import Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import ServerState, Step, game_due
 from nashcast.federation.federation import Federation
 from nashcast.federation.placements import NEEDED
-from nashcast.federation.saved import read_arrays
-from nashcast.maths import check
+from nashcast.federation.state_file import read_arrays
 from nashcast.remote.hub_post import HubPost, Line, Transport
 from nashcast.remote.masked_hub import MaskedHubPost, check_masked
 from nashcast.remote.message_checks import NAME, NAME_WORDS, read_hello
@@ -54,7 +54,7 @@ class RemoteFederation(Federation):
         self._peers = [Peer(name) for name in names]
         super().__init__(cast(list[Participant], self._peers), **settings)
         self._run_given = run is not None
-        self._run = secrets.randbits(63) if run is None else check.whole("run", run, least=0)
+        self._run = secrets.randbits(63) if run is None else check.integer("run", run, min=0)
         if self._run >= 1 << 63:
             raise InvalidInput("run", f"{run}", "Pass a whole number below 2^63.")
         self._transport, self._masked = transport, bool(masked)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.maths.check import describe, shape_text
 from nashcast.remote import measure
 from nashcast.remote.wire_forms import WORDS, Form, forms_of, type_name
 from nashcast.remote.wire_quick import NotAsWritten, read_as_written
+from nashcast.validation import describe, shape_text
 
 __all__ = ["LIMITS", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]
 VERSION = 1

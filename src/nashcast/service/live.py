@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import NashcastError
-from nashcast.federation.saved import read_arrays, write_arrays
+from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals import Intervals
-from nashcast.maths import check
 from nashcast.maths.game import Equilibrium
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.made import Made
@@ -156,13 +156,13 @@ class Live:
             "step": self.step, "first": self.first, "seq": self._seq, "at": self._at, "agents": self._made.names,
             "last_label_step": self._last_label_step, "counts": self.counts(),
         }  # fmt: skip
-        write_arrays(folder / "service.npz", arrays, about)
+        write_arrays(folder / "service.state", arrays, about)
 
     def load(self, folder: Path) -> None:
         """Go on where `save` was called: `predict` is next."""
         for name, federation in self._named():
             federation.load(folder / name)
-        arrays, about = read_arrays(folder / "service.npz")
+        arrays, about = read_arrays(folder / "service.state")
         self.step, self.first, self._seq, self._at = (about[name] for name in ("step", "first", "seq", "at"))
         self._last_label_step = about["last_label_step"]
         # Some of them a federation keeps itself.
@@ -209,9 +209,9 @@ class Live:
         return [federation for _, federation in self._named()]
 
     def _named(self):
-        yield "federation.npz", self._federation
+        yield "federation.state", self._federation
         if self._beside is not None:
-            yield "beside.npz", self._beside
+            yield "beside.state", self._beside
 
 
 def agent_state(reason: str | None, missed: int) -> str:

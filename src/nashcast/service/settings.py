@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.experiments.build import check_fit, files_of
 from nashcast.experiments.config import Config, parse, read_toml
 from nashcast.experiments.run_schema import Place, options_of, read_options, refuse_unknown, table
-from nashcast.maths import check
 
 LARGEST_DIM = 10_000
 
@@ -40,7 +40,7 @@ class ServeSettings:
 
     def __post_init__(self):
         for name in ("x_dim", "y_dim"):
-            if check.whole(name, getattr(self, name), least=1) > LARGEST_DIM:
+            if check.integer(name, getattr(self, name), min=1) > LARGEST_DIM:
                 raise InvalidInput(name, str(getattr(self, name)), f"Pass a whole number ≤ {LARGEST_DIM}.")
         for coverage in self.coverages:
             if not 0 < coverage < 1:
@@ -51,10 +51,10 @@ class ServeSettings:
             raise InvalidInput("coverages", f"{list(self.coverages)}", "Pass each once, the smallest first.")
         if self.deadline is not None:
             check.number("deadline", self.deadline, above=0.0)
-        check.whole("window", self.window, least=1)
+        check.integer("window", self.window, min=1)
         if self.snapshot_every is not None:
-            check.whole("snapshot_every", self.snapshot_every, least=1)
-        if self.retain is not None and check.whole("retain", self.retain, least=1) < 1000:
+            check.integer("snapshot_every", self.snapshot_every, min=1)
+        if self.retain is not None and check.integer("retain", self.retain, min=1) < 1000:
             raise InvalidInput("retain", str(self.retain), "Pass at least 1000 steps, or false for all.")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.live import Live
 from nashcast.service.scores import BESIDE, MIXTURE, PERSISTENCE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast import seeds
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.streams.base import Stream
 
 TRAJECTORIES = 3
@@ -17,8 +17,8 @@ def brownian(steps: int = 200, seed: int = 2024, normalised: bool = False) -> St
     The input is $x_{t+1}$ and the three $b_{i,t+1}$, the very point to forecast: the task is to add, not to foresee.
     normalised: inputs and targets are each divided by their own largest entry, as in the paper, which looks ahead.
     """
-    R = check.whole("steps", steps, least=1)
-    check.whole("seed", seed, least=0)
+    R = check.integer("steps", steps, min=1)
+    check.integer("seed", seed, min=0)
     draws = seeds.generator(seed, "stream", "brownian").standard_normal((R, TRAJECTORIES))
     b = np.vstack([np.zeros(TRAJECTORIES), np.cumsum(1.0 + draws, axis=0)])
     line = 0.1 * np.arange(R + 1)[:, None]

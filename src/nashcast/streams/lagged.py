@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.streams.base import Stream
 
 WARMUP = 100
@@ -79,8 +79,8 @@ def next_row(
 
 def cut(steps: int, first: int, rows: int) -> slice:
     """The rows of a slice: the first, which starts the targets, and `steps` to forecast."""
-    check.whole("steps", steps, least=1)
-    check.whole("first", first, least=0)
+    check.integer("steps", steps, min=1)
+    check.integer("first", first, min=0)
     if first + steps + 1 > rows:
         got = f"{steps} from row {first}"
         raise InvalidInput(

@@ -6,7 +6,7 @@ from math import pi, sin
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.streams.base import Stream
 
 
@@ -15,7 +15,7 @@ def logistic_map(steps: int = 200) -> Stream:
 
     $f_i = \sin 2\pi5t + \sin 2\pi11t + \sin 2\pi13t$ at $t = i/(R + 2)$: another number of steps is another series.
     """
-    R = check.whole("steps", steps, least=1)
+    R = check.integer("steps", steps, min=1)
     # The map is chaotic: with any other order of these operations the last digits drift away from the published run.
     tick = 1 / (R + 2)
     s = np.empty((R + 1, 1))

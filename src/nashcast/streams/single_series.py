@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 from nashcast.streams.base import Stream
 from nashcast.streams.lagged import next_row
 
 
 def check_options(lags: int, steps: int | None, warmup: int) -> None:
-    check.whole("lags", lags, least=1)
-    check.whole("warmup", warmup, least=2)
+    check.integer("lags", lags, min=1)
+    check.integer("warmup", warmup, min=2)
     if steps is not None:
-        check.whole("steps", steps, least=1)
+        check.integer("steps", steps, min=1)
 
 
 def series(

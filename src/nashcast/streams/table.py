@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import check
 from nashcast.streams.base import Stream
 from nashcast.streams.csv_file import read_csv
 from nashcast.streams.lagged import WARMUP, next_row
@@ -42,9 +42,9 @@ def table(
     counts = _lag_counts(lags, chosen)
     one_of("scale", scale, ("causal", "none", None))
     one_of("gaps", gaps, ("refuse", "hold"))
-    check.whole("warmup", warmup, least=2)
+    check.integer("warmup", warmup, min=2)
     if steps is not None:
-        check.whole("steps", steps, least=1)
+        check.integer("steps", steps, min=1)
     if date is not None and not isinstance(date, str):
         raise InvalidInput("date", check.describe(date), "Pass the name of a column.")
     columns = list(dict.fromkeys([*targets, *chosen]))
@@ -100,10 +100,10 @@ def _names(argument: str, value) -> list[str]:
 
 def _lag_counts(lags, inputs: list[str]) -> list[int]:
     if not isinstance(lags, Mapping):
-        return [check.whole("lags", lags, least=1)] * len(inputs)
+        return [check.integer("lags", lags, min=1)] * len(inputs)
     for name, count in lags.items():
         if name not in inputs:
             remedy = f"{near(name, inputs)}The inputs are {', '.join(repr(each) for each in inputs)}."
             raise InvalidInput("lags", f"{name!r}, which is no input", remedy)
-        check.whole(f"lags of {name!r}", count, least=1)
+        check.integer(f"lags of {name!r}", count, min=1)
     return [lags.get(name, 1) for name in inputs]

@@ -11,7 +11,7 @@ from math import exp, inf, lgamma, log, log1p, nan, sqrt
 
 import numpy as np
 
-from nashcast.maths import check
+from nashcast import validation as check
 
 
 def diebold_mariano(losses: np.ndarray, others: np.ndarray) -> tuple[float, float]:

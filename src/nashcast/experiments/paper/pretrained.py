@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
+from nashcast import validation as check
 from nashcast.encoders.pretrain import RATE_FALLS_EVERY, pretrain_on_sequences
 from nashcast.encoders.transformer import Transformer
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.maths import check
 from nashcast.records.folder import versions
 from nashcast.streams import Stream, open_stream
 from nashcast.streams.files import read_known
@@ -51,9 +51,9 @@ def encoders_for(
     folder: see `encoder_folder`.   An agent's encoder is the same in a federation of two and of five.
     """
     _known(dataset)
-    check.whole("epochs", epochs, least=1)
+    check.integer("epochs", epochs, min=1)
     place = encoder_folder(folder)
-    paths = [place / _name(dataset, i, causal, epochs) for i in range(check.whole("agents", agents, least=1))]
+    paths = [place / _name(dataset, i, causal, epochs) for i in range(check.integer("agents", agents, min=1))]
     for i, path in enumerate(paths):
         if not path.is_file():
             _train(path, dataset, i, causal, epochs, progress)

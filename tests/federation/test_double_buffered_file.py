@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nashcast.errors import InvalidInput
-from nashcast.federation.kept import KeptFile
-from nashcast.federation.saved import keep_arrays, read_arrays, write_arrays
+from nashcast.federation.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.state_file import read_arrays, write_arrays, write_slot
 
 
 def state(number, size=40):
@@ -24,20 +24,20 @@ def number_in(path):
 
 def test_the_last_state_is_read(tmp_path):
     path = tmp_path / "s.state"
-    file = KeptFile(path)
+    file = DoubleBufferedFile(path)
     for number in range(7):
-        keep_arrays(file, *state(number))
+        write_slot(file, *state(number))
         assert number_in(path) == number
-    begun = KeptFile(path)  # another program goes on
+    begun = DoubleBufferedFile(path)  # another program goes on
     for number in range(7, 10):
-        keep_arrays(begun, *state(number))
+        write_slot(begun, *state(number))
         assert number_in(path) == number
     assert [p.name for p in tmp_path.iterdir()] == ["s.state"]
 
 
 def test_arrays_come_back_as_they_were(tmp_path):
     arrays = {"grid": np.arange(12.0).reshape(3, 4).T, "none": np.zeros((0, 2)), "yes": np.array([True, False])}
-    keep_arrays(KeptFile(tmp_path / "kept"), arrays, {"a": [1, "β"]})
+    write_slot(DoubleBufferedFile(tmp_path / "kept"), arrays, {"a": [1, "β"]})
     write_arrays(tmp_path / "saved", arrays, {"a": [1, "β"]})
     for name in ("kept", "saved"):
         found, about = read_arrays(tmp_path / name)
@@ -50,11 +50,11 @@ def test_arrays_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize("written", [1, 2, 3])
 def test_killed_at_any_byte_the_state_is_the_last_or_the_one_before(written, tmp_path):
     path, torn = tmp_path / "s.state", tmp_path / "torn"
-    file = KeptFile(path)
+    file = DoubleBufferedFile(path)
     for number in range(written):
-        keep_arrays(file, *state(number))
+        write_slot(file, *state(number))
     before = path.read_bytes()
-    keep_arrays(file, *state(written))
+    write_slot(file, *state(written))
     after = path.read_bytes()
     before = before.ljust(len(after), b"\0") if written > 1 else before
     changed = [i for i, (a, b) in enumerate(zip(before.ljust(len(after), b"\1"), after, strict=True)) if a != b]
@@ -67,34 +67,34 @@ def test_killed_at_any_byte_the_state_is_the_last_or_the_one_before(written, tmp
 
 def test_a_state_that_has_grown_and_a_file_that_was_removed(tmp_path):
     path = tmp_path / "s.state"
-    file = KeptFile(path)
+    file = DoubleBufferedFile(path)
     for number, size in enumerate((10, 10, 10, 500, 500, 3, 2000, 2000)):
-        keep_arrays(file, *state(number, size))
+        write_slot(file, *state(number, size))
         assert number_in(path) == number
     path.unlink()
-    keep_arrays(file, *state(8))
+    write_slot(file, *state(8))
     assert number_in(path) == 8
-    other = KeptFile(path)
-    keep_arrays(other, *state(20))
-    keep_arrays(file, *state(9))
+    other = DoubleBufferedFile(path)
+    write_slot(other, *state(20))
+    write_slot(file, *state(9))
     assert number_in(path) == 9
 
 
 def test_a_full_disk_leaves_the_state_before(tmp_path, monkeypatch):
     path, write = tmp_path / "s.state", os.pwrite
-    file = KeptFile(path)
+    file = DoubleBufferedFile(path)
     for number in range(3):
-        keep_arrays(file, *state(number))
+        write_slot(file, *state(number))
     monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, data[:50], at))
     for _ in range(2):
         with pytest.raises(InvalidInput, match=r"s\.state: No space left on device\. Choose a folder"):
-            keep_arrays(file, *state(3))
+            write_slot(file, *state(3))
         assert number_in(path) == 2
     monkeypatch.undo()
-    keep_arrays(file, *state(4))
+    write_slot(file, *state(4))
     assert number_in(path) == 4
     with pytest.raises(InvalidInput, match="No such file or directory"):
-        keep_arrays(KeptFile(tmp_path / "nowhere" / "s"), *state(0))
+        write_slot(DoubleBufferedFile(tmp_path / "nowhere" / "s"), *state(0))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_the_state_before(tmp_path, monkeypatch):
 )
 def test_what_is_damaged_is_refused(damage, tmp_path):
     path = tmp_path / "s.state"
-    keep_arrays(KeptFile(path), *state(1))
+    write_slot(DoubleBufferedFile(path), *state(1))
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_arrays(path)
