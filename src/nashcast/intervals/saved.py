@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.intervals.tracking import FADES, MAX_RESIDUAL, MAX_SCORE, State
+from nashcast.intervals.tracking import FADES, MAX_RESIDUAL, MAX_SCORE, State, score_count
 from nashcast.maths import check
 
-# Lowest and highest value of each field. Whole numbers up to 2^53 are exact in floating point.
+# Lowest and highest value of each field. Whole numbers up to 2^53 are exact in floating point. Fading sums of residuals
+# and of losses stay below 1e4 times the largest residual.
 RANGES = {
     "scales": (0.0, MAX_RESIDUAL),
     "weights": (0.0, 2.0**53),
     "scores": (0.0, MAX_SCORE),
     "debts": (-(2.0**53), 2.0**53),
-    "losses": (0.0, inf),
-    "size": (0.0, MAX_RESIDUAL),
+    "losses": (0.0, 1e4 * MAX_RESIDUAL),
+    "size": (0.0, 1e4 * MAX_RESIDUAL),
     "largest": (0.0, MAX_RESIDUAL),
     "seen": (0, 2**53),
 }
@@ -27,12 +27,15 @@ REMEDY = "Restore what intervals of the same y_dim, coverages and memory saved."
 
 def checked_state(saved: Mapping[str, np.ndarray], *, like: State) -> State:
     """A copy of the saved arrays as a state of the shapes of `like`."""
+    if not isinstance(saved, Mapping):
+        raise InvalidInput("saved", check.describe(saved), "Pass a mapping of names to arrays, as save() returns it.")
     wanted = like.arrays()
     unknown = [str(name) for name in saved if name not in wanted]
     if unknown:
         raise InvalidInput(f"saved {unknown[0]}", "an unknown field", REMEDY)
     state = State(**{name: _checked(name, saved, now) for name, now in wanted.items()})
     _check_weights(state)
+    _check_empty_scores(state)
     return state
 
 
@@ -41,7 +44,7 @@ def _checked(name: str, saved: Mapping[str, np.ndarray], like: np.ndarray) -> np
     if name not in saved:
         raise InvalidInput(field, "nothing", REMEDY)
     values = saved[name]
-    if not isinstance(values, np.ndarray) or values.dtype.kind != like.dtype.kind or values.dtype != like.dtype:
+    if not isinstance(values, np.ndarray) or values.dtype != like.dtype:
         raise InvalidInput(field, check.describe(values), f"Pass an array of type {like.dtype}.")
     if values.shape != like.shape:
         raise InvalidInput(field, f"shape {check.shape_text(values.shape)}", REMEDY)
@@ -61,3 +64,12 @@ def _check_weights(state: State) -> None:
     if bad.any():
         got = f"{state.weights[bad][0]:g} where `seen` implies {sums[bad][0]:g}"
         raise InvalidInput("saved weights", got, REMEDY)
+
+
+def _check_empty_scores(state: State) -> None:
+    memory = state.scores.shape[2]
+    empty = np.arange(memory) >= score_count(state.seen, memory)[:, None]
+    bad = empty[:, None, :] & (state.scores != 0.0)
+    if bad.any():
+        got = f"{state.scores[bad][0]:g} in a place that is empty after `seen` residuals"
+        raise InvalidInput("saved scores", got, REMEDY)

@@ -36,7 +36,7 @@ TAIL = 0.3
 HEADROOM, MAX_SCORE = 1.2, 1000.0
 # A residual counts as at most OUTLIER times the larger of the 16-step and 256-step scales. The first scales are means
 # of few residuals and may be small by chance, so after n residuals the multiple is OUTLIER + EARLY / n³.
-OUTLIER, EARLY = 50.0, 1e6
+OUTLIER, EARLY = 100.0, 1e6
 SHORT, LONG = 1, 3  # positions of 16 and 256 in HALF_LIVES
 # Half-life, in steps, at which the largest residual fades while it is an outlier itself. See `largest_fade`.
 LARGEST_HALF_LIFE = 1024.0
@@ -50,7 +50,7 @@ MAX_CORRECTION = 500.0
 class State:
     """What the past residuals left behind.
 
-    scales: σ_h, (p, H).   weights: sums of the weights in each scale, (p, H).   scores: a ring, (p, W, H), 0 where empty.
+    scales: σ_h, (p, H).   weights: sums of the weights in each scale, (p, H).   scores: rings, (p, H, W), 0 if empty.
     debts: S, (p, C).   losses: fading sums of pinball losses, (p, C, H G).   size: fading sum of residuals, (p,).
     largest: largest residual, (p,).   seen: residuals learnt, (p,).
     """
@@ -67,8 +67,8 @@ class State:
     @classmethod
     def initial(cls, columns: int, coverages: int, memory: int) -> State:
         p, H = columns, len(HALF_LIVES)
-        scores = np.zeros((p, memory, H))
-        scores[:, : len(PRIOR)] = np.array(PRIOR)[:, None]
+        scores = np.zeros((p, H, memory))
+        scores[..., : len(PRIOR)] = PRIOR
         return cls(
             scales=np.zeros((p, H)),
             weights=np.zeros((p, H)),
@@ -92,12 +92,12 @@ class Widths(NamedTuple):
 
 
 class Tracker:
-    """The state of all columns, its sorted scores, and the half-widths of the next intervals.
+    """The state of all columns and the half-widths of the next intervals.
 
     misses: α for each coverage, descending.   memory: scores remembered.
 
     Operations on small arrays of one shape are twice as fast as those that broadcast. So the constants below have the
-    shape of the candidates, and broadcasting is left to what depends on the state.
+    shape of the candidates, and only what depends on the state is broadcast.
     """
 
     def __init__(self, columns: int, misses: np.ndarray, memory: int):
@@ -109,9 +109,10 @@ class Tracker:
         self._candidate_misses = np.tile(misses[:, None], (p, 1, H * G))
         self._candidate_odds = (1.0 - self._candidate_misses) / self._candidate_misses
         self._candidate_gains = np.tile(GAINS, (p, C, H))
-        # Where each candidate's sorted scores begin in the flat array.
-        starts = (memory + 3) * np.arange(p * H).reshape(p, 1, H, 1)
-        self._candidate_starts = np.broadcast_to(starts, (p, C, H, G)).reshape(p, C, H * G)
+        # Two zeros and the scores in ascending order, and where each candidate's array ends in the flat one.
+        self._sorted = np.zeros((p, H, memory + 2))
+        ends = (memory + 2) * np.arange(1, p * H + 1).reshape(p, 1, H, 1) - 1
+        self._candidate_ends = np.broadcast_to(ends, (p, C, H, G)).reshape(p, C, H * G)
         self.set_state(State.initial(p, C, memory))
 
     @property
@@ -120,8 +121,8 @@ class Tracker:
 
     def set_state(self, state: State) -> None:
         self._state = state
-        self._sorted = sorted_scores(state.scores)
         self._next: Widths | None = None
+        self._count()
 
     def widths(self) -> Widths:
         """Half-widths of the intervals round the next forecasts, computed once per state."""
@@ -136,16 +137,26 @@ class Tracker:
         with np.errstate(all="ignore"):
             a = np.abs(residuals)
             known = a < inf
-            scored = known & (s.seen > 0)
             counted = self._counted(a)
-            # Everything below changes the state: the half-widths are no longer those of the state.
+            # From here on the state changes: the half-widths are no longer those of the state.
             self._next = None
-            if (rows := _rows(scored)) is not None:
-                self._settle_debts(rows, a, met.widths)
-                self._add_losses(rows, counted, met.candidates)
-                self._add_scores(rows, counted)
-            if (rows := _rows(known)) is not None:
+            scored = _rows(known if self._all_seen else known & (s.seen > 0))
+            if scored is not None:
+                self._settle_debts(scored, a, met.widths)
+                self._add_losses(scored, counted, met.candidates)
+                self._add_scores(scored, counted)
+            rows = scored if self._all_seen else _rows(known)
+            if rows is not None:
                 self._add_residuals(rows, counted)
+            if not self._all_full:
+                self._count()
+
+    def _count(self) -> None:
+        """What depends on the number of residuals alone."""
+        n, W = self._state.seen, self._memory
+        counts = score_count(n, W)
+        self._totals = (counts + 1.0)[:, None, None]
+        self._all_seen, self._all_full = bool(n.all()), bool((counts == W).all())
 
     def _compute_widths(self) -> Widths:
         s = self._state
@@ -154,16 +165,18 @@ class Tracker:
         by_scale = candidates.reshape(p, C, len(HALF_LIVES), len(GAINS))
         by_scale *= s.scales[:, None, :, None]
         # The first residuals say little of how large they get.
-        widest = s.largest * (HEADROOM + 10.0 / np.maximum(s.seen, 1))
+        widest = s.largest * (10.0 / (s.seen if self._all_seen else np.maximum(s.seen, 1)) + HEADROOM)
         np.minimum(candidates, widest[:, None, None], out=candidates)
-        # Without any loss, all candidates weigh the same.
         unit = s.size[:, None] * self._unit
-        unit = np.where(unit < 0.0, unit, -inf)
+        if np.count_nonzero(unit) < unit.size:
+            # While the forecasts are exact, all candidates weigh the same.
+            unit = np.where(unit < 0.0, unit, -inf)
         excess = s.losses - np.minimum.reduce(s.losses, axis=2, keepdims=True)
         w = np.exp(excess / unit[..., None])
         widths = np.add.reduce(w * candidates, axis=2) / np.add.reduce(w, axis=2)
         np.maximum.accumulate(widths, axis=1, out=widths)
-        widths[s.seen == 0] = inf
+        if not self._all_seen:
+            widths[s.seen == 0] = inf
         return Widths(candidates, widths)
 
     def _quantiles(self) -> np.ndarray:
@@ -172,28 +185,29 @@ class Tracker:
         logit α' = logit α + g S + (S / 3)³, with S / 6 where S < 0.
         """
         s = self._state
-        # Of n + 1 scores, (n + 1) α' are expected above the quantile. The first residual has no scale, hence no score.
-        total = np.minimum(np.maximum(s.seen, 1) + len(PRIOR), self._memory + 1)
         debts = np.empty_like(self._candidate_gains)
         debts[...] = s.debts[..., None]
         share = np.maximum(debts * (1.0 / OWED), debts * (1.0 / TOO_MANY))
-        correction = np.minimum(-share * share * share - self._candidate_gains * debts, MAX_CORRECTION)
-        above = total[:, None, None] / (np.exp(correction) * self._candidate_odds + 1.0)
+        correction = share * share * share + self._candidate_gains * debts
+        odds = np.exp(-np.maximum(correction, -MAX_CORRECTION)) * self._candidate_odds
+        # This many of the scores and a new one are expected above the quantile.
+        above = self._totals / (odds + 1.0)
         inside = np.maximum(above, 1.0)
         place = inside.astype(np.int64)
-        index = place + self._candidate_starts
-        high = self._sorted.take(index)
-        low = self._sorted.reshape(-1)[1:].take(index)
+        ordered, index = self._sorted, self._candidate_ends - place
+        ordered[..., 2:] = s.scores
+        ordered[..., 2:].sort(axis=2)
+        low, high = ordered.take(index), ordered.reshape(-1)[1:].take(index)
         return (high + (inside - place) * (low - high)) * np.minimum(above, 1.0) ** -TAIL
 
     def _counted(self, a: np.ndarray) -> np.ndarray:
         """The absolute residuals `a` (p,), or the limit for outliers where they exceed it."""
         s = self._state
-        growth = HEADROOM * s.largest
-        if not np.count_nonzero(a > growth):
+        if not np.count_nonzero(a > s.largest):
             return a
         n = np.maximum(s.seen, 1).astype(np.float64)
-        limits = np.maximum(self._outlier_scales() * (OUTLIER + EARLY / (n * n * n)), growth)
+        # A residual beyond the widest interval always widens it: the long-run coverage depends on that.
+        limits = np.maximum(self._outlier_scales() * (OUTLIER + EARLY / (n * n * n)), s.largest * HEADROOM)
         return np.minimum(np.minimum(a, np.where(s.largest > 0.0, limits, inf)), MAX_RESIDUAL)
 
     def _outlier_scales(self) -> np.ndarray:
@@ -220,16 +234,14 @@ class Tracker:
         scores = np.minimum(a[:, None] / s.scales[rows], MAX_SCORE)
         if np.count_nonzero(a) < len(a):
             scores[a == 0.0] = 0.0
-        columns, place = self._columns[rows], (s.seen[rows] + (len(PRIOR) - 1)) % self._memory
-        oldest = s.scores[columns, place]
-        s.scores[columns, place] = scores
-        self._sorted[rows] = replaced(self._sorted[rows], oldest, scores)
+        place = (s.seen[rows] + (len(PRIOR) - 1)) % self._memory
+        s.scores[self._columns[rows], :, place] = scores
 
     def _add_residuals(self, rows, a: np.ndarray) -> None:
         """Scales and the largest residual."""
         s, a = self._state, a[rows]
         largest = s.largest[rows]
-        fading = (largest > OUTLIER * self._outlier_scales()[rows]) & (a > 0.0)
+        fading = (largest > self._outlier_scales()[rows] * OUTLIER) & (a > 0.0)
         if np.count_nonzero(fading):
             largest = np.where(fading, self._largest_fade * largest, largest)
         s.largest[rows] = np.maximum(largest, a)
@@ -249,27 +261,9 @@ def largest_fade(miss: float) -> float:
     return max(0.5 ** (1.0 / LARGEST_HALF_LIFE), HEADROOM ** (-miss / 2.0))
 
 
-def sorted_scores(scores: np.ndarray) -> np.ndarray:
-    """Rings of scores (p, W, H) in descending order, after an inf and before two zeros: (p, H, W + 3)."""
-    p, W, H = scores.shape
-    ordered = np.zeros((p, H, W + 3))
-    ordered[..., 0] = inf
-    ordered[..., 1:-2] = -np.sort(-scores.transpose(0, 2, 1), axis=2)
-    return ordered
-
-
-def replaced(ordered: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """`ordered` (p, H, W + 3) as above, with one of its numbers `old` (p, H) replaced by `new` (p, H)."""
-    result = np.empty_like(ordered)
-    result[..., 0], result[..., -2:] = inf, 0.0
-    inner = ordered[..., 1:-2]
-    # Numbers after the first `old` move one place up: the next one is larger than 0 and smaller than what it replaces.
-    rest = inner * (inner > old[..., None])
-    np.maximum(rest, ordered[..., 2:-1], out=rest)
-    # Numbers smaller than `new` move one place down.
-    np.maximum(rest, new[..., None], out=result[..., 1:-2])
-    np.minimum(result[..., 2:-2], rest[..., :-1], out=result[..., 2:-2])
-    return result
+def score_count(seen: np.ndarray, memory: int) -> np.ndarray:
+    """Scores in rings of `memory` places after `seen` residuals. The first residual has no scale, hence no score."""
+    return np.minimum(len(PRIOR) + np.maximum(seen - 1, 0), memory)
 
 
 def _rows(chosen: np.ndarray) -> slice | np.ndarray | None:
