@@ -5,7 +5,8 @@ import pytest
 
 import nashcast as nc
 from nashcast.intervals import Intervals
-from nashcast.intervals.intervals import COVERAGES, PRIOR
+from nashcast.intervals.intervals import COVERAGES
+from nashcast.intervals.tracking import PRIOR
 
 from reference.intervals import plain_widths
 
@@ -87,12 +88,34 @@ def test_fixed_quantiles_would_fail_where_the_scale_moves():
     assert np.abs(inside.mean(axis=0) - NOMINAL).max() > 0.05
 
 
-@pytest.mark.parametrize("series", [independent, jumping, spiked])
+def outlying(rng):
+    """Residuals a million million times as large as usual: the third, two in a row, one among zeros, and one alone."""
+    r = rng.standard_normal(STEPS)
+    r[[402, 450, 451, 600]] *= 1e12
+    r[500:520] = 0.0
+    r[510] = 1e12
+    return r
+
+
+@pytest.mark.parametrize("series", [independent, heavy, jumping, spiked, still, outlying])
 def test_equals_the_plain_loop(series):
     r = series(np.random.default_rng(4))[400:720]
     intervals = Intervals(1, coverages=(0.8, 0.95), memory=60)
     _, widths = covered(r, intervals)
     np.testing.assert_allclose(widths, plain_widths(r.tolist(), (0.8, 0.95), 60, PRIOR), rtol=1e-9)
+
+
+def test_columns_with_gaps_equal_the_plain_loop_over_what_each_learnt():
+    rng = np.random.default_rng(11)
+    r = rng.standard_normal((200, 3)) * [1e-6, 1.0, 1e6]
+    r[rng.random(r.shape) < 0.4] = np.nan
+    r[rng.random(r.shape) < 0.1] = -np.inf
+    r[:40, 2] = np.nan
+    bounds = Intervals(3, coverages=(0.9, 0.7), memory=30).replay(np.zeros(r.shape), r)
+    for i in range(3):
+        known = np.isfinite(r[:, i])
+        expected = plain_widths(r[known, i].tolist(), (0.7, 0.9), 30, PRIOR)
+        np.testing.assert_allclose(bounds[known, ::-1, 1, i], expected, rtol=1e-9)
 
 
 def adversary(intervals, steps, largest, rng):
@@ -214,8 +237,6 @@ BAD = [
     (lambda: Intervals(1, memory=5), "memory: got int 5. Pass a whole number ≥ 20."),
     (lambda: Intervals(2).bounds([1.0]), "forecast: got shape (1,)"),
     (lambda: Intervals(2).learn([1.0, 2.0], [1.0]), "target: got shape (1,)"),
-    (lambda: Intervals(1).restore({}), "saved totals: got nothing"),
-    (lambda: Intervals(1).restore(Intervals(2).save()), "saved totals: got shape (2, 5)"),
 ]
 
 

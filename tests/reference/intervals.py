@@ -22,14 +22,32 @@ def scale(sizes, half_life):
     return sum(w * a for w, a in zip(weights, sizes, strict=True)) / sum(weights)
 
 
+def outlier_scale(sizes):
+    return max(scale(sizes, 16.0), scale(sizes, 256.0))
+
+
+def next_size(a, sizes, largest):
+    """What a residual of size `a` counts as, after residuals that counted as `sizes`."""
+    if not largest > 0:
+        return a
+    multiple = 100 + 1e6 / len(sizes) ** 3
+    return min(a, max(multiple * outlier_scale(sizes), 1.2 * largest))
+
+
+def next_largest(a, sizes, largest, alpha):
+    if sizes and a > 0 and largest > 100 * outlier_scale(sizes):
+        largest *= max(0.5 ** (1 / 1024), 1.2 ** (-alpha / 2))
+    return max(largest, a)
+
+
 def plain_widths(residuals, coverages, memory, prior):
     """Half-widths (steps, coverages), coverages ascending."""
-    sizes = [abs(r) for r in residuals]
+    sizes, largest = [], 0.0
     scores = {h: list(prior) for h in HALF_LIVES}
     debts = [0.0] * len(coverages)
     past = [[] for _ in coverages]  # the candidates of every step
     widths = []
-    for t, a in enumerate(sizes):
+    for t, residual in enumerate(residuals):
         row = []
         for c, coverage in enumerate(coverages):
             if t == 0:
@@ -39,8 +57,8 @@ def plain_widths(residuals, coverages, memory, prior):
             for h in HALF_LIVES:
                 for gain in GAINS:
                     logit = log(alpha / (1 - alpha)) + gain * debts[c] + (debts[c] / (3 if debts[c] > 0 else 6)) ** 3
-                    q = scale(sizes[:t], h) * quantile(scores[h][-memory:], 1 / (1 + exp(-logit)))
-                    candidates.append(min(q, max(sizes[:t]) * (1.2 + 10 / t)))
+                    q = scale(sizes, h) * quantile(scores[h][-memory:], 1 / (1 + exp(-logit)))
+                    candidates.append(min(q, largest * (1.2 + 10 / t)))
             size = sum(0.99 ** (t - 1 - s) * sizes[s] for s in range(1, t))
             losses = [0.0] * len(candidates)
             for s, earlier in enumerate(past[c], start=1):
@@ -52,11 +70,16 @@ def plain_widths(residuals, coverages, memory, prior):
             mean = sum(w * q for w, q in zip(weights, candidates, strict=True)) / sum(weights)
             row.append(max([mean, *row]))
             past[c].append(candidates)
+        widths.append(row)
+        a = abs(residual)
         for c, coverage in enumerate(coverages):
             if t > 0 and (a > 0 or row[c] > 0):
                 debts[c] += (1 - coverage) - (a > row[c])
+        a = next_size(a, sizes, largest)
+        largest = next_largest(a, sizes, largest, 1 - max(coverages))
         if t > 0:
             for h in HALF_LIVES:
-                scores[h].append(a / scale(sizes[:t], h))
-        widths.append(row)
+                unit = scale(sizes, h)
+                scores[h].append(0.0 if a == 0 else 1000.0 if a >= 1000 * unit else a / unit)
+        sizes.append(a)
     return widths

@@ -1,152 +1,274 @@
-"""The compiled step of `Intervals`: half-widths from what is known, and what a new residual changes.
+"""Half-widths of intervals from past residuals, and what a new residual changes. All columns at once, in NumPy.
 
-For each column (a target of some forecaster) and half-life h, a scale σ_h (a fading mean of absolute residuals) and
-the last residuals in units of the scale they met. A candidate half-width is σ_h times their quantile at a level that is
-corrected by the debt S = Σ (α - miss), with one of several gains; candidates are mixed by their recent pinball loss.
+Axes: columns p (targets, or targets times horizons), half-lives H, gains G, coverages C (ascending), memory W.
+
+For each column and half-life h there is a scale σ_h, a fading mean of absolute residuals, and the last W residuals in
+units of the scale before them: the scores. A candidate half-width is σ_h times the quantile of the scores at a level
+that the debt S = Σ (α - miss) corrects with one of the gains. Candidates are averaged with weights from their fading
+pinball losses.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from math import inf
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
-# Fading mean pinball losses remember about this many steps, and differences are taken this seriously.
-FADING, SHARPNESS = 0.99, 5.0
-# Debt at which the cubic term of the correction reaches 1, for misses owed and for misses too many: beyond it coverage
-# comes before sharpness. Too many are forgiven more easily, since wide intervals cost more than narrow ones.
+HALF_LIVES = np.array([4.0, 16.0, 64.0, 256.0, inf])
+GAINS = np.array([0.05, 0.3, 1.0])
+FADES = 0.5 ** (1.0 / HALF_LIVES)
+# Scores before there are any residuals: quantiles of |t| with 4 degrees of freedom at 1/20 … 19/20, divided by its
+# mean, 1. They leave the memory like any other score.
+PRIOR = (
+    0.067, 0.134, 0.202, 0.271, 0.341, 0.414, 0.490, 0.569, 0.652, 0.741, 0.836, 0.941, 1.057, 1.19, 1.344, 1.533,
+    1.778, 2.132, 2.776,
+)  # fmt: skip
+# Pinball losses fade by this factor per step; weights are exp(-SHARPNESS · loss / (mean residual · α)).
+LOSS_FADE, SHARPNESS = 0.99, 5.0
+# Debt at which the cubic term of the correction is 1, for misses owed and for misses too many. Beyond it coverage comes
+# before sharpness. The second is larger because wide intervals cost more than narrow ones.
 OWED, TOO_MANY = 3.0, 6.0
-# Beyond the largest residual known, quantiles are taken to grow as a power of the level (a Student t has 1/df) …
+# Beyond the largest score, quantiles grow as level^(-TAIL); a Student t has TAIL = 1 / degrees of freedom.
 TAIL = 0.3
-# … but an interval never reaches beyond this multiple of the largest residual, nor a residual beyond so many scales.
-REACH, LARGEST_SCORE = 1.2, 1000.0
+# A half-width is at most this multiple of the largest residual (more in the first steps); scores are at most MAX_SCORE.
+HEADROOM, MAX_SCORE = 1.2, 1000.0
+# A residual counts as at most OUTLIER times the larger of the 16-step and 256-step scales. The first scales are means
+# of few residuals and may be small by chance, so after n residuals the multiple is OUTLIER + EARLY / n³.
+OUTLIER, EARLY = 100.0, 1e6
+SHORT, LONG = 1, 3  # positions of 16 and 256 in HALF_LIVES
+# Half-life, in steps, at which the largest residual fades while it is an outlier itself. See `largest_fade`.
+LARGEST_HALF_LIFE = 1024.0
+# Larger residuals count as this one, so that no sum overflows.
+MAX_RESIDUAL = 1e300
+# The debt moves the logit of the level down by at most this: its exponential is finite.
+MAX_CORRECTION = 500.0
 
 
-@njit(cache=True)
-def quantile(values, count, miss):
-    """The number that a new value exceeds with probability `miss`, from `count` sorted ones; grows as miss → 0."""
-    place = (1.0 - miss) * (count + 1) - 1.0
-    if place >= count - 1:
-        return values[count - 1] * (1.0 / ((count + 1) * miss)) ** TAIL
-    if place <= 0.0:
-        return values[0] * max(0.0, place + 1.0)
-    i = int(place)
-    return values[i] + (place - i) * (values[i + 1] - values[i])
+@dataclass(slots=True)
+class State:
+    """What the past residuals left behind.
+
+    scales: σ_h, (p, H).   weights: sums of the weights in each scale, (p, H).   scores: rings, (p, H, W), 0 if empty.
+    debts: S, (p, C).   losses: fading sums of pinball losses, (p, C, H G).   size: fading sum of residuals, (p,).
+    largest: largest residual, (p,).   seen: residuals learnt, (p,).
+    """
+
+    scales: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    debts: np.ndarray
+    losses: np.ndarray
+    size: np.ndarray
+    largest: np.ndarray
+    seen: np.ndarray
+
+    @classmethod
+    def initial(cls, columns: int, coverages: int, memory: int) -> State:
+        p, H = columns, len(HALF_LIVES)
+        scores = np.zeros((p, H, memory))
+        scores[..., : len(PRIOR)] = PRIOR
+        return cls(
+            scales=np.zeros((p, H)),
+            weights=np.zeros((p, H)),
+            scores=scores,
+            debts=np.zeros((p, coverages)),
+            losses=np.zeros((p, coverages, H * len(GAINS))),
+            size=np.zeros(p),
+            largest=np.zeros(p),
+            seen=np.zeros(p, dtype=np.int64),
+        )
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-@njit(cache=True)
-def corrected(miss, gain, debt):
-    """The level to aim at, for a nominal one and the misses still owed."""
-    logit = np.log(miss / (1.0 - miss)) + gain * debt + (debt / (OWED if debt > 0.0 else TOO_MANY)) ** 3
-    return 1.0 / (1.0 + np.exp(-min(max(logit, -500.0), 500.0)))
+class Widths(NamedTuple):
+    """candidates: (p, C, H G).   widths: (p, C), inf in columns without a residual, ascending with the coverage."""
+
+    candidates: np.ndarray
+    widths: np.ndarray
 
 
-@njit(cache=True)
-def fill_column(totals, sizes, ordered, count, debts, losses, size, largest, seen, misses, gains, candidates, widths):
-    """candidates: (half-lives · gains, coverages).   widths: (coverages,), never falling as coverage grows."""
-    H, G, C = len(totals), len(gains), len(misses)
-    if seen == 0:
-        widths[:] = np.inf
-        return
-    # The first residuals say little of how large they get.
-    reach = largest * (REACH + 10.0 / seen)
-    for c in range(C):
-        best = np.inf
-        for h in range(H):
-            scale = totals[h] / sizes[h]
-            for g in range(G):
-                k = h * G + g
-                candidates[k, c] = min(
-                    scale * quantile(ordered[h], count, corrected(misses[c], gains[g], debts[c])), reach
-                )
-                best = min(best, losses[k, c])
-        unit = size * misses[c]
-        weight, total = 0.0, 0.0
-        for k in range(H * G):
-            w = 1.0 if unit <= 0.0 else np.exp(-SHARPNESS * (losses[k, c] - best) / unit)
-            weight += w
-            total += w * candidates[k, c]
-        widths[c] = total / weight
-        if c > 0:
-            widths[c] = max(widths[c], widths[c - 1])
+class Tracker:
+    """The state of all columns and the half-widths of the next intervals.
+
+    misses: α for each coverage, descending.   memory: scores remembered.
+
+    Operations on small arrays of one shape are twice as fast as those that broadcast. So the constants below have the
+    shape of the candidates, and only what depends on the state is broadcast.
+    """
+
+    def __init__(self, columns: int, misses: np.ndarray, memory: int):
+        p, H, G, C = columns, len(HALF_LIVES), len(GAINS), len(misses)
+        self._misses, self._memory = misses, memory
+        self._largest_fade = largest_fade(float(misses.min()))
+        self._unit = -misses / SHARPNESS
+        self._columns = np.arange(p)
+        self._candidate_misses = np.tile(misses[:, None], (p, 1, H * G))
+        self._candidate_odds = (1.0 - self._candidate_misses) / self._candidate_misses
+        self._candidate_gains = np.tile(GAINS, (p, C, H))
+        # Two zeros and the scores in ascending order, and where each candidate's array ends in the flat one.
+        self._sorted = np.zeros((p, H, memory + 2))
+        ends = (memory + 2) * np.arange(1, p * H + 1).reshape(p, 1, H, 1) - 1
+        self._candidate_ends = np.broadcast_to(ends, (p, C, H, G)).reshape(p, C, H * G)
+        self.set_state(State.initial(p, C, memory))
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    def set_state(self, state: State) -> None:
+        self._state = state
+        self._next: Widths | None = None
+        self._count()
+
+    def widths(self) -> Widths:
+        """Half-widths of the intervals round the next forecasts, computed once per state."""
+        if self._next is None:
+            with np.errstate(all="ignore"):
+                self._next = self._compute_widths()
+        return self._next
+
+    def learn(self, residuals: np.ndarray) -> None:
+        """One residual per column, (p,). A column whose residual is not finite learns nothing."""
+        met, s = self.widths(), self._state
+        with np.errstate(all="ignore"):
+            a = np.abs(residuals)
+            known = a < inf
+            counted = self._counted(a)
+            # From here on the state changes: the half-widths are no longer those of the state.
+            self._next = None
+            scored = _rows(known if self._all_seen else known & (s.seen > 0))
+            if scored is not None:
+                self._settle_debts(scored, a, met.widths)
+                self._add_losses(scored, counted, met.candidates)
+                self._add_scores(scored, counted)
+            rows = scored if self._all_seen else _rows(known)
+            if rows is not None:
+                self._add_residuals(rows, counted)
+            if not self._all_full:
+                self._count()
+
+    def _count(self) -> None:
+        """What depends on the number of residuals alone."""
+        n, W = self._state.seen, self._memory
+        counts = score_count(n, W)
+        self._totals = (counts + 1.0)[:, None, None]
+        self._all_seen, self._all_full = bool(n.all()), bool((counts == W).all())
+
+    def _compute_widths(self) -> Widths:
+        s = self._state
+        p, C, _ = s.losses.shape
+        candidates = self._quantiles()
+        by_scale = candidates.reshape(p, C, len(HALF_LIVES), len(GAINS))
+        by_scale *= s.scales[:, None, :, None]
+        # The first residuals say little of how large they get.
+        widest = s.largest * (10.0 / (s.seen if self._all_seen else np.maximum(s.seen, 1)) + HEADROOM)
+        np.minimum(candidates, widest[:, None, None], out=candidates)
+        unit = s.size[:, None] * self._unit
+        if np.count_nonzero(unit) < unit.size:
+            # While the forecasts are exact, all candidates weigh the same.
+            unit = np.where(unit < 0.0, unit, -inf)
+        excess = s.losses - np.minimum.reduce(s.losses, axis=2, keepdims=True)
+        w = np.exp(excess / unit[..., None])
+        widths = np.add.reduce(w * candidates, axis=2) / np.add.reduce(w, axis=2)
+        np.maximum.accumulate(widths, axis=1, out=widths)
+        if not self._all_seen:
+            widths[s.seen == 0] = inf
+        return Widths(candidates, widths)
+
+    def _quantiles(self) -> np.ndarray:
+        """The scores that a new one exceeds with probability α', (p, C, H G).
+
+        logit α' = logit α + g S + (S / 3)³, with S / 6 where S < 0.
+        """
+        s = self._state
+        debts = np.empty_like(self._candidate_gains)
+        debts[...] = s.debts[..., None]
+        share = np.maximum(debts * (1.0 / OWED), debts * (1.0 / TOO_MANY))
+        correction = share * share * share + self._candidate_gains * debts
+        odds = np.exp(-np.maximum(correction, -MAX_CORRECTION)) * self._candidate_odds
+        # This many of the scores and a new one are expected above the quantile.
+        above = self._totals / (odds + 1.0)
+        inside = np.maximum(above, 1.0)
+        place = inside.astype(np.int64)
+        ordered, index = self._sorted, self._candidate_ends - place
+        ordered[..., 2:] = s.scores
+        ordered[..., 2:].sort(axis=2)
+        low, high = ordered.take(index), ordered.reshape(-1)[1:].take(index)
+        return (high + (inside - place) * (low - high)) * np.minimum(above, 1.0) ** -TAIL
+
+    def _counted(self, a: np.ndarray) -> np.ndarray:
+        """The absolute residuals `a` (p,), or the limit for outliers where they exceed it."""
+        s = self._state
+        if not np.count_nonzero(a > s.largest):
+            return a
+        n = np.maximum(s.seen, 1).astype(np.float64)
+        # A residual beyond the widest interval always widens it: the long-run coverage depends on that.
+        limits = np.maximum(self._outlier_scales() * (OUTLIER + EARLY / (n * n * n)), s.largest * HEADROOM)
+        return np.minimum(np.minimum(a, np.where(s.largest > 0.0, limits, inf)), MAX_RESIDUAL)
+
+    def _outlier_scales(self) -> np.ndarray:
+        return np.maximum(self._state.scales[:, SHORT], self._state.scales[:, LONG])
+
+    def _settle_debts(self, rows, a: np.ndarray, widths: np.ndarray) -> None:
+        a, widths = a[rows, None], widths[rows]
+        due = self._misses - (a > widths)
+        if np.count_nonzero(a) < len(a):
+            # An interval of no width that was right cannot be narrower: nothing is owed for it.
+            due[(a == 0.0) & (widths == 0.0)] = 0.0
+        self._state.debts[rows] += due
+
+    def _add_losses(self, rows, a: np.ndarray, candidates: np.ndarray) -> None:
+        s, a = self._state, a[rows]
+        over = a[:, None, None] - candidates[rows]
+        pinball = np.maximum(over, 0.0) - over * self._candidate_misses[rows]
+        s.losses[rows] = s.losses[rows] * LOSS_FADE + pinball
+        s.size[rows] = s.size[rows] * LOSS_FADE + a
+
+    def _add_scores(self, rows, a: np.ndarray) -> None:
+        """The residuals in units of the scales take the place of the oldest scores, or of empty ones."""
+        s, a = self._state, a[rows]
+        scores = np.minimum(a[:, None] / s.scales[rows], MAX_SCORE)
+        if np.count_nonzero(a) < len(a):
+            scores[a == 0.0] = 0.0
+        place = (s.seen[rows] + (len(PRIOR) - 1)) % self._memory
+        s.scores[self._columns[rows], :, place] = scores
+
+    def _add_residuals(self, rows, a: np.ndarray) -> None:
+        """Scales and the largest residual."""
+        s, a = self._state, a[rows]
+        largest = s.largest[rows]
+        fading = (largest > self._outlier_scales()[rows] * OUTLIER) & (a > 0.0)
+        if np.count_nonzero(fading):
+            largest = np.where(fading, self._largest_fade * largest, largest)
+        s.largest[rows] = np.maximum(largest, a)
+        weights = s.weights[rows] * FADES + 1.0
+        s.weights[rows] = weights
+        s.scales[rows] += (a[:, None] - s.scales[rows]) / weights
+        s.seen[rows] += 1
 
 
-@njit(cache=True)
-def insert(ordered, ring, count, place, value):
-    """`value` takes the place of the oldest number in the ring once it is full; `ordered` stays sorted."""
-    n = count
-    if count == len(ring):
-        old = ring[place]
-        i = 0
-        while ordered[i] != old:
-            i += 1
-        for j in range(i, count - 1):
-            ordered[j] = ordered[j + 1]
-        n -= 1
-    ring[place] = value
-    while n > 0 and ordered[n - 1] > value:
-        ordered[n] = ordered[n - 1]
-        n -= 1
-    ordered[n] = value
+def largest_fade(miss: float) -> float:
+    """The factor per step by which an outlying largest residual fades, for the smallest nominal rate of misses α.
+
+    A residual beyond the widest interval multiplies the largest residual by HEADROOM or more. In the 2/α steps after it
+    the largest residual fades by no more than that, so bounded residuals exceed the widest interval at most at the rate
+    α/2 in the long run.
+    """
+    return max(0.5 ** (1.0 / LARGEST_HALF_LIFE), HEADROOM ** (-miss / 2.0))
 
 
-@njit(cache=True, nogil=True)
-def fill_widths(totals, sizes, ordered, counts, debts, losses, size, largest, seen, misses, gains, candidates, widths):
-    """Half-widths (columns, coverages) of the intervals round the next forecasts."""
-    for i in range(len(totals)):
-        fill_column(
-            totals[i], sizes[i], ordered[i], counts[i], debts[i], losses[i], size[i], largest[i], seen[i], misses,
-            gains, candidates, widths[i],
-        )  # fmt: skip
+def score_count(seen: np.ndarray, memory: int) -> np.ndarray:
+    """Scores in rings of `memory` places after `seen` residuals. The first residual has no scale, hence no score."""
+    return np.minimum(len(PRIOR) + np.maximum(seen - 1, 0), memory)
 
 
-@njit(cache=True, nogil=True)
-def learn(
-    residuals, fades, totals, sizes, ordered, ring, counts, places, debts, losses, size, largest, seen, misses, gains,
-    candidates, widths,
-):  # fmt: skip
-    """One residual for each column, NaN where the target is not known. Fills `widths` with those it met."""
-    H, W = ring.shape[1], ring.shape[2]
-    for i in range(len(residuals)):
-        fill_column(
-            totals[i], sizes[i], ordered[i], counts[i], debts[i], losses[i], size[i], largest[i], seen[i], misses,
-            gains, candidates, widths[i],
-        )  # fmt: skip
-        a = abs(residuals[i])
-        if not a < np.inf:
-            continue
-        if seen[i] > 0:
-            for c in range(len(misses)):
-                # An interval of no width that was right cannot be any narrower: nothing is owed for it.
-                if a > 0.0 or widths[i, c] > 0.0:
-                    debts[i, c] += misses[c] - (1.0 if a > widths[i, c] else 0.0)
-                for k in range(len(candidates)):
-                    over = a - candidates[k, c]
-                    pinball = over * (1.0 - misses[c]) if over > 0.0 else -over * misses[c]
-                    losses[i, k, c] = FADING * losses[i, k, c] + pinball
-            size[i] = FADING * size[i] + a
-            for h in range(H):
-                scale = totals[i, h] / sizes[i, h]
-                score = 0.0 if a == 0.0 else LARGEST_SCORE
-                if a < LARGEST_SCORE * scale:
-                    score = a / scale
-                insert(ordered[i, h], ring[i, h], counts[i], places[i], score)
-            counts[i] = min(counts[i] + 1, W)
-            places[i] = (places[i] + 1) % W
-        for h in range(H):
-            totals[i, h] = fades[h] * totals[i, h] + a
-            sizes[i, h] = fades[h] * sizes[i, h] + 1.0
-        largest[i] = max(largest[i], a)
-        seen[i] += 1
-
-
-@njit(cache=True, nogil=True)
-def learn_series(
-    residuals, fades, totals, sizes, ordered, ring, counts, places, debts, losses, size, largest, seen, misses, gains,
-    candidates, widths,
-):  # fmt: skip
-    """The same for a whole series, residuals (steps, columns) and widths (steps, columns, coverages)."""
-    for t in range(len(residuals)):
-        learn(
-            residuals[t], fades, totals, sizes, ordered, ring, counts, places, debts, losses, size, largest, seen,
-            misses, gains, candidates, widths[t],
-        )  # fmt: skip
+def _rows(chosen: np.ndarray) -> slice | np.ndarray | None:
+    """An index of the chosen columns: a slice, which does not copy, if all are; None if none is."""
+    count = np.count_nonzero(chosen)
+    if count == len(chosen):
+        return slice(None)
+    return np.flatnonzero(chosen) if count else None
