@@ -33,8 +33,8 @@ class Fields:
     def take(
         self,
         name: str,
-        *,
         shape: tuple[int | None, ...],
+        *,
         dtype: Any = np.float64,
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
@@ -68,6 +68,25 @@ class Fields:
         inner = {name.removeprefix(prefix): value for name, value in self._left.items() if name.startswith(prefix)}
         self._left = {name: value for name, value in self._left.items() if not name.startswith(prefix)}
         return Fields(inner, self._label + prefix)
+
+    def length(self, name: str, *, min: int, max: int) -> int:  # noqa: A002
+        """How many rows a field has."""
+        if name not in self._left:
+            raise self._refused(name, "nothing")
+        value = np.asarray(self._left[name])
+        if value.ndim < 1 or not min <= len(value) <= max:
+            raise self._refused(name, f"shape {value.shape}", f"Pass {min} to {max} rows.")
+        return len(value)
+
+    def rest(self) -> dict[str, Any]:
+        """All that is left, as it is, for a component that checks it by itself; it counts as taken."""
+        left, self._left = self._left, {}
+        return left
+
+    def require(self, name: str, condition: bool, got: str) -> None:
+        """Refuse a field that does not fit the others."""
+        if not condition:
+            raise self._refused(name, got)
 
     def done(self) -> None:
         """Refuse fields that nothing has taken."""

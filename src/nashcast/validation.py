@@ -147,11 +147,13 @@ def number(
     return result
 
 
-def integer(name: str, value, *, min: int) -> int:  # noqa: A002
-    """One integer ≥ min. A bool is not one."""
+def integer(name: str, value, *, min: int, max: int | None = None) -> int:  # noqa: A002
+    """One integer ≥ min and ≤ max. A bool is not one."""
     # NumPy's durations are integers by type.
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer) or value < min:
         raise InvalidInput(name, describe(value), f"Pass a whole number ≥ {min}.")
+    if max is not None and value > max:
+        raise InvalidInput(name, f"{value}", f"Pass a whole number ≤ {max}.")
     return int(value)
 
 

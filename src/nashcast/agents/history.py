@@ -110,11 +110,17 @@ class History:
         """The world has changed: scales are measured again at the next revision, whatever the step."""
         self._next_revision = 0
 
-    def rows_between(self, first: int, last: int) -> Rows:
-        """Rows first … last - 1 in standardised form."""
+    @property
+    def standard(self) -> tuple[Scales, Scales]:
+        """The scales by which targets and inputs are standardised at present."""
+        return self.scales, self.input_scales
+
+    def rows_between(self, first: int, last: int, standard=None, season: int | None = None) -> Rows:
+        """Rows first … last - 1 in standardised form: by the present scales and season, or by those given."""
         first_step = self.offset + first - PAD
-        span = Span(first, last, self.known_from, first_step, self.season.length)
-        return Rows(self.targets, self.inputs, self.scales, self.input_scales, span)
+        season = self.season.length if season is None else season
+        span = Span(first, last, self.known_from, first_step, season)
+        return Rows(self.targets, self.inputs, *(standard or self.standard), span)
 
     def context(self, rows: Rows, x: np.ndarray, columns: np.ndarray | None, wants, noise: Noise) -> Context:
         """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.   wants: `wanted`."""

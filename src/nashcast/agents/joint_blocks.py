@@ -110,29 +110,36 @@ class JointBlocks:
         if self._game.averaged:
             self._averaged += averaging * (self._decoders[-1] - self._averaged)
 
-    def relearn(self, features: np.ndarray, public: np.ndarray, block: PublicBlock, step: int) -> None:
-        """Features mean something else: rows (rows, agents, y_dim, size) as they are now, the last one before `step`.
+    def relearn(self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray) -> None:
+        """Features mean something else: rows as they are now and as they were, the last one before `step`.
 
-        The decoders are fitted to what they said of the last rows, so that the joint forecast stays what it was.
+        features: two arrays (rows, agents, y_dim, size).   public: two arrays (rows, y_dim, public features).
+        unit: the usual change before in units of the present one, (y_dim,). The decoders are fitted to what they said
+        of these rows, so that the joint forecast stays what it was.
         """
-        count = min(step, REMEMBERED, len(features))
-        recent = np.arange(step - count, step) % REMEMBERED
-        said = [np.einsum("tikd,ikhd->ikth", self._rows[recent], kept) for kept in self._all_decoders()]
+        now, before = features
         if self._coefficients.shape[3]:
-            self._coefficients = block.explain(public, features)
-            features = features - np.einsum("tkq,ikdq->tikd", public, self._coefficients)
-        self._rows[recent] = features[len(features) - count :]
-        ages = np.arange(len(features))[::-1]
-        rows = np.ascontiguousarray(np.moveaxis(features, 0, 2))  # (agents, y_dim, rows, size)
+            assert block is not None
+            before = before - np.einsum("tkq,ikdq->tikd", public[1], self._coefficients)
+            self._coefficients = block.explain(public[0], now)
+            now = now - np.einsum("tkq,ikdq->tikd", public[0], self._coefficients)
+        rows, before = (np.ascontiguousarray(np.moveaxis(part, 0, 2)) for part in (now, before))
+        before = before * unit[:, None, None]
+        said = [np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders()]  # (agents, y_dim, rows, horizon)
+        count = min(len(now), REMEMBERED)
+        recent = np.arange(step - count, step) % REMEMBERED
+        self._rows[recent] = now[len(now) - count :]
+        ages = np.arange(len(now))[::-1]
         for speed, forgetting in enumerate(self._game.forgetting):
             faded = (rows * (forgetting**ages)[:, None]).swapaxes(2, 3)
-            self._information[speed] = np.matmul(faded, rows) + self._ridge
-            faded, last = faded[..., len(features) - count :], rows[:, :, len(features) - count :]
-            normal = np.matmul(faded, last) + _REFIT_RIDGE * self._ridge
+            gram = np.matmul(faded, rows)
+            self._information[speed] = gram + self._ridge
+            normal = gram + _REFIT_RIDGE * self._ridge
             for place, kept in enumerate(self._all_decoders()):
                 if self._speed_of(place) == speed:
                     kept[:] = np.linalg.solve(normal, np.matmul(faded, said[place])).swapaxes(2, 3)
-            gains = np.linalg.solve(self._information[speed], last.swapaxes(2, 3))  # (agents, y_dim, size, rows)
+            last = rows[:, :, len(now) - count :].swapaxes(2, 3)
+            gains = np.linalg.solve(self._information[speed], last)  # (agents, y_dim, size, rows)
             self._gains[recent, speed] = np.moveaxis(gains, 3, 0)
 
     def _all_decoders(self) -> list[np.ndarray]:

@@ -152,19 +152,18 @@ class LocalAgents:
         for blocks, places in zip(self._blocks, self._block_places, strict=True):
             blocks.learn(steps, residuals[:, places.members], rate)
 
-    def relearn(self, seasonal_only: bool) -> None:
-        """Scales or season have changed: all memories again, from the rows that are remembered."""
+    def relearn(self, before: Rows) -> None:
+        """Scales or season have changed: all memories again, from the rows that are remembered.
+
+        before: the same rows as they were standardised until now.
+        """
         history = self._history
-        first, last = history.first, history.now
-        if last <= first:
-            return
+        first, last = before.span.first, before.span.last
         rows = history.rows_between(first, last)
-        touched = [u.follows_season for units in self.units for u in units] if seasonal_only else None
-        if touched is not None and not any(touched):
-            return
-        flat = np.zeros((rows.count, rows.y_dim, self._flat.shape[1]))
-        for unit, (begin, end) in self._columns():
-            flat[:, :, begin:end] = unit.encode_rows(rows)
+        flat_before = self._flat_of(before, keep_states=False)
+        for unit, _ in self._unit_columns:
+            unit.revise(rows)
+        flat = self._flat_of(rows, keep_states=True)
         changes, taught = self._past_changes(first, last)
         taught_flat = flat * taught[:, None, None]
         for bank, places in zip(self._banks, self._bank_places, strict=True):
@@ -175,10 +174,19 @@ class LocalAgents:
         for kept in self._stand_ins:
             kept[recent] = changes[rows.count - count :, None, None]
         if self._game is not None:
-            public = public_features(rows)
-            self._public.relearn(public)
+            public = public_features(rows), public_features(before)
+            self._public.relearn(public[0])
             for blocks, places in zip(self._blocks, self._block_places, strict=True):
-                blocks.relearn(flat[:, :, places.columns].swapaxes(1, 2), public, self._public, history.step)
+                features = [part[:, :, places.columns].swapaxes(1, 2) for part in (flat, flat_before)]
+                blocks.relearn(features, public, self._public, history.step, rows.unit_before(before))
+
+    def _flat_of(self, rows: Rows, keep_states: bool) -> np.ndarray:
+        flat = np.zeros((rows.count, rows.y_dim, self._flat.shape[1]))
+        for unit, (begin, end) in self._unit_columns:
+            flat[:, :, begin:end], state = unit.encode_rows(rows)
+            if keep_states:
+                unit.take_state(state)
+        return flat
 
     def _past_changes(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """Changes that followed each row, (rows, y_dim, horizon), in usual changes; and whether a row has a label."""
@@ -198,7 +206,7 @@ class LocalAgents:
     def _encode(self, rows: Rows, x: np.ndarray) -> dict[int, str]:
         self._flat[:] = 0.0
         absent: dict[int, str] = {}
-        places = iter(self._columns())
+        places = iter(self._unit_columns)
         for i, units in enumerate(self.units):
             own = [next(places) for _ in units]
             try:
@@ -225,9 +233,6 @@ class LocalAgents:
 
     def _taken(self, places: _Places) -> np.ndarray:
         return self._flat[:, places.columns].swapaxes(0, 1)
-
-    def _columns(self) -> list[tuple[Unit, tuple[int, int]]]:
-        return self._unit_columns
 
     def _arrange(self, y_dim: int) -> None:
         """Give every encoder its columns, and put encoders and agents of about one size together."""

@@ -34,3 +34,24 @@ def from_arrays(name: str, saved: dict[str, np.ndarray]) -> State:
     if f"{name}.array" in saved:
         return saved[f"{name}.array"].copy()
     raise InvalidInput("saved state", f"no {name}", "The file does not belong to this federation.")
+
+
+def restored_state(start: State, saved: dict[str, np.ndarray]) -> State:
+    """A saved state of an encoder whose first state is `start`: of the same kind, finite, and of a sane size."""
+    state = from_arrays("state", {f"state{name}": value for name, value in saved.items()})
+    if not _alike(start, state):
+        remedy = "Load it into a federation made with the same agents."
+        raise InvalidInput("saved state", "a state of another encoder", remedy)
+    return state
+
+
+def _alike(start: State, state: State) -> bool:
+    if isinstance(start, tuple):
+        return isinstance(state, tuple) and len(start) == len(state) and all(map(_alike, start, state))
+    if isinstance(start, np.ndarray):
+        # The first axis may have another length: memories grow.
+        same = isinstance(state, np.ndarray) and state.ndim == start.ndim and state.shape[1:] == start.shape[1:]
+        return same and state.size <= 1 << 20 and (state.dtype.kind != "f" or bool(np.isfinite(state).all()))
+    if start is None:
+        return True  # an encoder that begins without a state may keep any plain one
+    return type(state) is type(start) or isinstance(state, int | float)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nashcast.agents.history import KEPT, History
-from nashcast.agents.plain_state import from_arrays, to_arrays
+from nashcast.agents.plain_state import restored_state, to_arrays
 from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Noise, RowEncoder
 from nashcast.encoders.rows import LARGEST_SCORE, Rows, Scales, inverse
 from nashcast.errors import NashcastError
@@ -38,11 +38,17 @@ class Unit:
         """The present row is over: its state is the next one's past."""
         self._state = self._next
 
-    def encode_rows(self, rows: Rows) -> np.ndarray:
-        """Features of past rows under the present scales, (rows, y_dim, size)."""
+    def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
+        """Features of past rows, (rows, y_dim, size), and the state after them."""
         assert isinstance(self.built, RowEncoder)
-        features, self._state = self.built.encode_rows(rows.take(self.columns), self.built.start())
-        return features
+        return self.built.encode_rows(rows.take(self.columns), self.built.start())
+
+    def revise(self, rows: Rows) -> None:
+        """Scales have changed."""
+
+    def take_state(self, state: Any) -> None:
+        """Continue from the state after rows that were encoded again."""
+        self._state = state
 
     def _context(self, history: History, rows: Rows, x: np.ndarray):
         built, own = self.built, x if self.columns is None else x[self.columns]
@@ -59,7 +65,7 @@ class Unit:
         return to_arrays("state", self._state)
 
     def restore(self, fields) -> None:
-        self._state = self._next = _like(self.built.start(), from_arrays("state", fields.rest("state")))
+        self._state = self._next = restored_state(self.built.start(), fields.part("state").rest())
 
 
 class RawUnit(Unit):
@@ -83,12 +89,19 @@ class RawUnit(Unit):
         """The agent sits the present row out."""
         self._present[history.step % KEPT] = False
 
-    def encode_rows(self, rows: Rows) -> np.ndarray:
-        places = (rows.span.first_step + np.arange(rows.count)) % KEPT
-        raw, present = self._raw[places], self._present[places]
-        self._measure(raw[present])
+    def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
+        raw, present = self._remembered(rows)
         features = np.concatenate([self._standardised(raw), companions(rows)], axis=2)
-        return features * present[:, None, None]
+        return features * present[:, None, None], self._state
+
+    def revise(self, rows: Rows) -> None:
+        raw, present = self._remembered(rows)
+        if present.any():
+            self._scales = Scales.of(raw[present].reshape(present.sum(), -1))
+
+    def _remembered(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        places = (rows.span.first_step + np.arange(rows.count)) % KEPT
+        return self._raw[places], self._present[places]
 
     def _kept(self, history: History, raw: np.ndarray, rows: Rows) -> np.ndarray:
         if not np.isfinite(raw).all():
@@ -97,10 +110,6 @@ class RawUnit(Unit):
         # Beyond this a number says nothing more, and its square would overflow.
         self._raw[place], self._present[place] = np.clip(raw, -1e100, 1e100), True
         return np.concatenate([self._standardised(self._raw[place][None])[0], companions(rows)[0]], axis=1)
-
-    def _measure(self, raw: np.ndarray) -> None:
-        if len(raw):
-            self._scales = Scales.of(raw.reshape(len(raw), -1))
 
     def _standardised(self, raw: np.ndarray) -> np.ndarray:
         shape = raw.shape[1:]
@@ -144,8 +153,8 @@ class ForecasterUnit(RawUnit):
         raw = (self.said[:, self._ends] - now).transpose(2, 0, 1).reshape(len(now), -1)
         return self._kept(history, raw, rows)
 
-    def _measure(self, raw: np.ndarray) -> None:
-        """Forecast changes are measured in usual changes of the target, which `History` knows."""
+    def revise(self, rows: Rows) -> None:
+        """Forecast changes are measured in usual changes of the target, which the rows know."""
 
     def _standardised(self, raw: np.ndarray) -> np.ndarray:
         return np.clip(raw * self._size[:, None], -LARGEST_SCORE, LARGEST_SCORE)
@@ -154,7 +163,7 @@ class ForecasterUnit(RawUnit):
         self._size = inverse(history.scales.change)
         return super()._kept(history, raw, rows)
 
-    def encode_rows(self, rows: Rows) -> np.ndarray:
+    def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
         self._size = rows.size
         return super().encode_rows(rows)
 
@@ -176,7 +185,3 @@ def _filled(said: np.ndarray) -> np.ndarray:
     for h in range(1, said.shape[1]):
         said[:, h] = np.where(np.isfinite(said[:, h]), said[:, h], said[:, h - 1])
     return said
-
-
-def _like(start: Any, restored: Any) -> Any:
-    return restored if restored is not None or start is None else start

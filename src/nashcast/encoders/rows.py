@@ -84,6 +84,10 @@ class Rows:
         steps = self.span.first_step + np.arange(self.count)
         return (steps % self.span.season) / self.span.season if self.span.season else np.zeros(self.count)
 
+    def unit_before(self, before: Rows) -> np.ndarray:
+        """The usual change by which other rows were standardised, in units of the present one, (y_dim,); 0 if unknown."""
+        return np.divide(self.size, before.size, out=np.zeros_like(self.size), where=before.size > 0.0)
+
     def take(self, columns: np.ndarray | None) -> Rows:
         """The same rows with some of the inputs only; all of them for None."""
         if columns is None:

@@ -17,8 +17,9 @@ from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
 from nashcast.federation.rules import mixture_of
-from nashcast.federation.state_file import Fields, read_arrays, write_arrays
+from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.federation.trust import Trust
+from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.intervals.intervals import COVERAGES

@@ -95,9 +95,9 @@ class JointServer:
         self._player.learn(steps, (factor * error)[:, None], averaging)
         return factor[:, None] * errors
 
-    def relearn(self, public: np.ndarray, step: int) -> None:
-        """Public features mean something else: all remembered rows again, (rows, y_dim, features)."""
-        self._player.relearn(public[:, None], None, None, step)  # pyright: ignore[reportArgumentType]
+    def relearn(self, now: np.ndarray, before: np.ndarray, step: int, unit: np.ndarray) -> None:
+        """Public features mean something else: all remembered rows, (rows, y_dim, features), now and before."""
+        self._player.relearn((now[:, None], before[:, None]), (now, before), None, step, unit)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
         given = [1.0 if variant.boldness is None else variant.boldness for variant in self.game.variants]

@@ -189,14 +189,17 @@ class Loop:
             return
         self._stale = False
         history = self.history
+        first, last = history.first, history.now
         season, self._season = self._season, history.season.length
-        rescaled = history.revise_scales()
-        if not rescaled and season == self._season:
+        before = history.standard
+        if not history.revise_scales() and season == self._season:
             return
-        self._agents.relearn(seasonal_only=not rescaled)
-        if self._server is not None and history.now > history.first:
-            rows = history.rows_between(history.first, history.now)
-            self._server.relearn(public_features(rows), history.step)
+        if last > first:
+            old = history.rows_between(first, last, before, season)
+            self._agents.relearn(old)
+            if self._server is not None:
+                now = history.rows_between(first, last)
+                self._server.relearn(public_features(now), public_features(old), history.step, now.unit_before(old))
 
     def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray]:
         """All experts' forecasts (y_dim, horizon, experts), no further than the target ever moved, and leverages."""

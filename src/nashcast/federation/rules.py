@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.federation.fields import named
 from nashcast.mixing.adaptive import RULES as ADAPTIVE_RULES
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
 from nashcast.mixing.aggregation import RULES, aggregation_rule
@@ -49,4 +48,4 @@ class RuleMixture:
 
     def restore(self, fields) -> None:
         for i, rule in enumerate(self._rules):
-            rule.restore(named(fields.part(f"{i}.")))
+            rule.restore(fields.part(f"{i}.").rest())

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast.errors import InvalidInput
 from nashcast.federation.columns import Columns
-from nashcast.federation.fields import Fields, named
+from nashcast.fields import Fields
 
 if TYPE_CHECKING:
     from nashcast.federation.federation import Federation
@@ -74,7 +74,7 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
     bounds = None
     if federation._bounds is not None:
         bounds = federation._new_bounds(2 + len(federation._agents))
-        bounds.restore(named(fields.part("bounds.")))
+        bounds.restore(fields.part("bounds.").rest())
     members, y_dim = len(loop.members), federation.y_dim
     rows = fields.length("history.steps", min=0, max=1 << 24)
     steps = fields.take("history.steps", (rows,), dtype=np.int64, min=0)

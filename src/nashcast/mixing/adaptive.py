@@ -1,7 +1,7 @@
 """Experts to one forecast: four rules weigh them, and a last rule weighs what those rules and persistence say.
 
 The rules are ML-Poly and log scores with a long, a middle and a short memory. ML-Poly and a log score over {persistence,
-the four rules} give two forecasts, which ML-Poly mixes. docs/explanation/mixing.md says what each is worth. A column is
+the four rules} give two forecasts, which a log score mixes. docs/explanation/mixing.md says what each is worth. A column is
 one target at one horizon; every column has weights of its own.
 """
 
@@ -57,7 +57,7 @@ class AdaptiveMixture:
         self._labels = np.zeros(columns, dtype=np.int64)
         self._state = MixtureState(
             error_scale.init(columns), ml_poly.init(columns, experts), log_score.init(speeds * columns, experts),
-            ml_poly.init(columns, 1 + RULES), log_score.init(columns, 1 + RULES), ml_poly.init(columns, 2),
+            ml_poly.init(columns, 1 + RULES), log_score.init(columns, 1 + RULES), log_score.init(columns, 2),
         )  # fmt: skip
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
@@ -81,15 +81,15 @@ class AdaptiveMixture:
         state = self._state
         rules = self._rule_weights(leverage, awake) if mixed is None else mixed.rules
         errors = error_scale.observe(state.scale, forecasts, target, awake, labelled)
-        over_rules = errors._replace(values=self._said(rules, errors.values), awake=_all(errors, 1 + RULES))
+        over_rules = _of_rules(errors, self._said(rules, errors.values), labelled)
         _, poly, score, last = self._top_weights()
         both = np.stack([(poly * over_rules.values).sum(axis=1), (score * over_rules.values).sum(axis=1)], axis=1)
-        ml_poly.learn(state.last, errors._replace(values=both, awake=_all(errors, 2)), last)
-        ml_poly.learn(state.top_poly, over_rules, poly)
         memory = {"memory": TOP_MEMORY, "scale_memory": TOP_SCALE_MEMORY}
+        log_score.learn(state.last, _of_rules(errors, both, labelled), last, **memory)
+        ml_poly.learn(state.top_poly, over_rules, poly)
         log_score.learn(state.top_scores, over_rules, score, **memory)
         ml_poly.learn(state.poly, errors, rules[:, 0])
-        each = Errors(*(np.concatenate([part] * len(SCORE_MEMORY)) for part in errors))
+        each = _tiled(errors, len(SCORE_MEMORY))
         weights = rules[:, 1:].swapaxes(0, 1).reshape(each.values.shape)
         memory = {"memory": self._memory, "scale_memory": self._scale_memory}
         log_score.learn(state.scores, each, weights, **memory, leverage=np.concatenate([leverage] * len(SCORE_MEMORY)))
@@ -126,7 +126,7 @@ class AdaptiveMixture:
         """Of persistence and the rules: in the forecast, by ML-Poly, by log score; and of these two."""
         poly = ml_poly.weights(self._state.top_poly)
         score = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
-        last = ml_poly.weights(self._state.last)
+        last = log_score.weights(self._state.last, np.zeros(2), precision=0.0)
         return last[:, :1] * poly + last[:, 1:] * score, poly, score, last
 
 
@@ -138,9 +138,16 @@ class MixtureState(NamedTuple):
     scores: LogScoreState
     top_poly: MLPolyState
     top_scores: LogScoreState
-    last: MLPolyState
+    last: LogScoreState
 
 
-def _all(errors: Errors, experts: int) -> np.ndarray:
-    """Every expert awake in the columns that have a label."""
-    return np.repeat(errors.awake.any(axis=1)[:, None], experts, axis=1)
+def _of_rules(errors: Errors, values: np.ndarray, labelled: np.ndarray) -> Errors:
+    """The errors of mixtures of the experts, none of which sleeps."""
+    complete = bool(labelled.all())
+    return errors._replace(values=values, awake=np.broadcast_to(labelled[:, None], values.shape), complete=complete)
+
+
+def _tiled(errors: Errors, times: int) -> Errors:
+    """The same errors for several rules at once."""
+    parts = [part if isinstance(part, bool) else np.concatenate([part] * times) for part in errors]
+    return Errors(*parts)
