@@ -20,6 +20,8 @@ from nashcast.mixing.ml_poly import MLPolyState
 SCORE_MEMORY, SCALE_MEMORY = np.array([1.0, 0.95, 0.8]), np.array([0.98, 0.8, 0.3])
 # The same of the log score over rules, and the prior weight of persistence among them.
 TOP_MEMORY, TOP_SCALE_MEMORY, PERSISTENCE_PRIOR = 0.998, 0.98, 0.5
+# The last rule tells soon when errors fall by orders of magnitude.
+LAST_SCALE_MEMORY = 0.9
 # Before so many labels nothing can be told from chance: the forecast is the last target.
 FIRST_LABELS = 4
 RULES = 1 + len(SCORE_MEMORY)
@@ -84,10 +86,10 @@ class AdaptiveMixture:
         over_rules = _of_rules(errors, self._said(rules, errors.values), labelled)
         _, poly, score, last = self._top_weights()
         both = np.stack([(poly * over_rules.values).sum(axis=1), (score * over_rules.values).sum(axis=1)], axis=1)
-        memory = {"memory": TOP_MEMORY, "scale_memory": TOP_SCALE_MEMORY}
-        log_score.learn(state.last, _of_rules(errors, both, labelled), last, **memory)
+        over_both = _of_rules(errors, both, labelled)
+        log_score.learn(state.last, over_both, last, memory=TOP_MEMORY, scale_memory=LAST_SCALE_MEMORY)
         ml_poly.learn(state.top_poly, over_rules, poly)
-        log_score.learn(state.top_scores, over_rules, score, **memory)
+        log_score.learn(state.top_scores, over_rules, score, memory=TOP_MEMORY, scale_memory=TOP_SCALE_MEMORY)
         ml_poly.learn(state.poly, errors, rules[:, 0])
         each = _tiled(errors, len(SCORE_MEMORY))
         weights = rules[:, 1:].swapaxes(0, 1).reshape(each.values.shape)
