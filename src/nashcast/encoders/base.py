@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nashcast.maths.counter_noise import fill_standard_normal
-from nashcast.maths.feature_moments import Moments
+from nashcast.games.moments.counter_noise import standard_normals
+from nashcast.games.moments.features import EchoParameters, Moments
 
 State = Any
 
@@ -28,20 +28,7 @@ class Noise(NamedTuple):
     step: int
 
     def standard_normal(self, size: int) -> np.ndarray:
-        out = np.empty((1, size))
-        fill_standard_normal(self.key, self.step, out)
-        return out[0]
-
-
-class EchoParameters(NamedTuple):
-    """An echo state's parts, so that a replay can sample its moments in compiled code."""
-
-    drive: np.ndarray  # A x_t + b, (steps, y_dim, features)
-    recurrent: np.ndarray
-    noise: np.ndarray
-    samples: int
-    activation: int
-    leak: float
+        return standard_normals(self.key, self.step, np.arange(size))
 
 
 class BuiltEncoder:

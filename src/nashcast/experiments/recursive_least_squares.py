@@ -10,7 +10,8 @@ from numba import njit
 
 from nashcast import seeds
 from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
+from nashcast.games.lookback.compiled import cholesky as positive
+from nashcast.maths import check
 
 FORGETTING = 0.99
 LINEAR_RIDGE = 0.3

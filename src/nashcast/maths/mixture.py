@@ -15,7 +15,8 @@ import numpy as np
 from numba import njit
 
 from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
+from nashcast.games.lookback.compiled import cholesky as positive
+from nashcast.maths import check
 
 
 def mixture_weights(

@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 
 from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
+from nashcast.games.lookback.compiled import cholesky as positive
+from nashcast.maths import check
 from nashcast.maths.boa import BOA
 from nashcast.maths.deviations import deviations, to_weights
 from nashcast.maths.expert_rule import ExpertRule
