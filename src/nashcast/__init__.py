@@ -1,7 +1,6 @@
 """Federate black-box forecasters online: signed closed-form mixture weights and an exact look-back Nash game."""
 
 from nashcast import encoders
-from nashcast.adaptive import default_federation
 from nashcast.agents import Agent
 from nashcast.agents.decoders import LongMemory, empty_memory, long_memory_decoder, remember, window_decoder
 from nashcast.client import Client
@@ -45,3 +44,12 @@ __all__ = [
     "solve_game",
     "window_decoder",
 ]
+
+
+def __getattr__(name: str):
+    # It compiles what it runs, and needs the extra `fast`: imported when it is asked for.
+    if name == "default_federation":
+        from nashcast.adaptive import default_federation
+
+        return default_federation
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Where the look-back game has a unique equilibrium, and what is said where it has none or none that can be computed."""
+"""Where the look-back game has a unique equilibrium, and the errors where it has none or none that can be computed."""
 
 import numpy as np
 import pytest

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, solve_ridge
+from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
 from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, State
@@ -269,7 +269,7 @@ class Agent:
     @np.errstate(over="ignore", invalid="ignore")
     def _answer(self, x, raw, encoder_state, present, decoder) -> Answer:
         Z = raw - present[:, None] if self._built.relative else raw
-        forecast = present + Z @ decoder
+        forecast = move(present, Z, decoder)
         if not np.isfinite(forecast).all():
             return Answer(None, "its forecast is not finite")
         self._pending = _Pending(x, raw, Z, encoder_state, present, forecast)

@@ -46,6 +46,11 @@ def solve_ridge(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.ndarray
         return np.full(len(cross), np.nan)
 
 
+def move(present: np.ndarray, features: np.ndarray, decoder: np.ndarray) -> np.ndarray:
+    """Ŷ + Zβ. Summed in one order wherever the arrays lie, so that a hub finds the agent's own number to the bit."""
+    return present + (features * decoder).sum(axis=1)
+
+
 class LongMemory(NamedTuple):
     """All an agent needs of its whole history: its features' products with each other and with the residuals."""
 

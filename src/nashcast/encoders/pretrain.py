@@ -9,9 +9,10 @@ from math import isfinite, sqrt
 import numpy as np
 
 from nashcast import seeds
-from nashcast.encoders import attention
+from nashcast.encoders import attention as plain_attention
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
+from nashcast.games.lookback.fast import has_numba
 from nashcast.maths import check
 
 # The paper, "Pre-training Details for transformer Models", and the authors' code.
@@ -228,7 +229,10 @@ def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
 
 
 def _attention(torch):
-    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient."""
+    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient; compiled where numba is installed."""
+    attention = plain_attention
+    if has_numba():
+        from nashcast.encoders.compiled import attention
 
     class Attention(torch.autograd.Function):
         @staticmethod

@@ -172,7 +172,7 @@ def drawn_steps(activation: str, steps: int) -> tuple[int, int]:
 
 def sample_echo_moments(echo: EchoParameters, start: Array, normals: Array) -> Moments:
     """`echo_moments` for arguments that are checked. normals: of the drawn steps, (samples, drawn steps, features)."""
-    drive, B, noise, samples, name, leak = echo
+    drive, B, noise, _, name, leak = echo
     activation, (T, p, d) = ACTIVATIONS[name], drive.shape
     exact = activation.closed is not None
     mean, covariance = np.empty((T, p, d)), np.zeros((T, p, p, d, d))

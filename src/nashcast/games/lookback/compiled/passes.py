@@ -217,7 +217,7 @@ def forward_part(memory, first, last, part):
 
 @njit(cache=True)
 def _sum_backward(memory, back):
-    """Sum what the parts found at one step back, and solve for what goes back to them. Returns whether it has enough digits."""
+    """Sum what the parts found at one step back and solve for what they need. Returns whether it has enough digits."""
     shape = read_shape(memory.header)
     p, T, parts, rows = shape.y_dim, shape.lookback, shape.parts, shape.scratch_rows
     at = common_places(T, p, shape.tensor_k)

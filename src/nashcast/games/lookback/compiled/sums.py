@@ -117,7 +117,7 @@ def invert(common, matrix, inverse, n):
 
 @njit(cache=True)
 def solve_sums(common, at, back, steps, p):
-    """From F - I and f: g = -F⁻¹f and the functionals carried one step further. Returns whether enough digits are left."""
+    """From F - I and f: g = -F⁻¹f and the functionals carried one step further. Returns whether it has enough digits."""
     k_old, k, stride = back * p, (back + 1) * p, steps * p
     norm = _form_scaled(common, at.coupling, at.row_scales, at.column_scales, k)
     condition = invert(common, at.coupling, at.inverse, k)
