@@ -16,7 +16,7 @@ test: $(VENV)/ready-dev
 test-slow: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n logical --dist worksteal -m slow
 
-bench: $(VENV)/ready
+bench: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/run.py
 
 remote: $(VENV)/ready-dev

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 
 from nashcast.experiments.drifting_game import BREAK, drifting_game
-from nashcast.maths.game import solve_game
+from nashcast.games.lookback.game import solve_game
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -8,7 +8,6 @@ import numpy as np
 from nkeys import PREFIX_BYTE_USER, encode_seed
 
 from nashcast import Agent, Game, encoders
-from nashcast.maths.lane_algebra import triangle
 from nashcast.remote.broker_keys import public_key
 from nashcast.remote.hub_post import Failure
 from nashcast.remote.masked_owner import MaskSettings
@@ -26,7 +25,7 @@ CASES = [
 def rounds(noisy: bool) -> list[list[tuple[int, ...]]]:
     """The shapes of what an agent sends in each round of a game."""
     sizes = [(back + 1) * Y_DIM for back in range(LOOKBACK)]
-    tensors = [triangle(k) * (triangle(k) + k) if noisy and k < sizes[-1] else 0 for k in sizes]
+    tensors = [k * (k + 1) // 2 * (k * (k + 1) // 2 + k) if noisy and k < sizes[-1] else 0 for k in sizes]
     backward = [[(k, k), (k,), (n,)] for k, n in zip(sizes, tensors, strict=True)]
     return [*backward, *([(k,)] for k in reversed(sizes))]
 

@@ -3,6 +3,7 @@
 NashcastError
 ├── InvalidInput               an argument has the wrong type, shape, range or a non-finite entry (a ValueError)
 ├── SingularGame               the look-back game has no unique equilibrium at some step (an ArithmeticError)
+│   └── IllConditionedGame     it has one, but rounding leaves too few of its digits
 ├── checks.ContractViolation   somebody's encoder or agent breaks a contract
 ├── client.ServiceRefused      the live service answered, but not with success
 ├── service.journal_schema.JournalDamaged     what the journal says cannot be true: it is not served
@@ -29,12 +30,26 @@ class InvalidInput(NashcastError, ValueError):
 
 
 class SingularGame(NashcastError, ArithmeticError):
-    """The matrix that couples the agents cannot be inverted at one step of the game."""
+    """The matrix that couples the agents is singular at one step of the game.
+
+    step: of the window.   condition: its condition number, after rows and columns were scaled.
+    """
+
+    _what = "the game has no unique equilibrium"
 
     def __init__(self, step: int, condition: float):
         super().__init__(
-            f"the game has no unique equilibrium: at step {step} its coupling matrix has condition number "
-            f"{condition:.2g}. Raise the agents' ridge, shorten the look-back, or fall back to the greedy step."
+            f"{self._what}: at step {step} its coupling matrix has condition number {condition:.2g}. "
+            "Raise the agents' ridge, shorten the look-back, or fall back to the greedy step."
         )
         self.step = step
         self.condition = condition
+
+
+class IllConditionedGame(SingularGame):
+    """The matrix can be inverted, but rounding leaves too few digits of the solution.
+
+    condition: the factor by which rounding grows; NaN where numbers overflow.
+    """
+
+    _what = "the game's equilibrium cannot be computed to three digits"

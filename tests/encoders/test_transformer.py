@@ -310,6 +310,22 @@ def test_attention_and_its_gradient_are_those_of_the_dense_matrices(torch, drop,
         np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize("drop", [0.0, 0.3])
+@pytest.mark.parametrize(("size", "length"), [(1, 1), (2, 40), (3, 65)])
+def test_the_compiled_twin_of_attention_gives_the_same(drop, size, length):
+    twin = pytest.importorskip("nashcast.encoders.compiled.attention")
+    Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 6, size, length)).astype(np.float32)
+    plain, fast = ([np.full_like(Q, np.nan) for _ in range(4)] for _ in range(2))
+    for (out, *found), forward, backward in (
+        (plain, attend, attend_backward),
+        (fast, twin.attend, twin.attend_backward),
+    ):
+        forward(2**61 + 7, *dropping(drop), Q, K, V, out)
+        backward(2**61 + 7, *dropping(drop), Q, K, V, out, d_out, *found)
+    for one, other in zip(plain, fast, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
 def test_attention_to_scores_of_any_size_is_finite():
     Q = np.full((1, 1, 5), 1e6, np.float32)
     K = np.array([[[-1e9, 0.0, 3.0, 1e9, -5.0]]], np.float32)

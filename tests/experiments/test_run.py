@@ -5,8 +5,8 @@ import pytest
 
 import nashcast as nc
 from nashcast import seeds
-from nashcast.engines import replay
 from nashcast.experiments.config import changed, parse
+from nashcast.experiments.paper.replay import replay
 from nashcast.experiments.run import check_folder, error_of, run, save, skill
 from nashcast.records.runs import read_run
 from nashcast.streams import concept_shift

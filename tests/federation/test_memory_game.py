@@ -5,7 +5,8 @@ import pytest
 from federations import random_stream
 
 import nashcast as nc
-from nashcast import engines, streams
+from nashcast import streams
+from nashcast.experiments.paper.replay import replay
 
 
 def agents(forgetting=0.97, ridge=0.2, order=(0, 1)):
@@ -113,13 +114,11 @@ class Forgetful:
         (lambda: nc.Game(ridge=1.0, placement="spread"), "ridge: got 1 in a spread game"),
         (lambda: nc.Federation([Forgetful()], game=nc.Game(memory=True)), "`recall` their decoder"),
         (
-            lambda: engines.replay(
-                nc.Federation(agents(), game=nc.Game(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))
-            ),
+            lambda: replay(nc.Federation(agents(), game=nc.Game(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))),
             "game: got memory. Replay it online",
         ),
         (
-            lambda: engines.replay(nc.Federation(agents(), game=nc.Game(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))),
+            lambda: replay(nc.Federation(agents(), game=nc.Game(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))),
             "game: got a ridge of its own. Replay it online",
         ),
     ],

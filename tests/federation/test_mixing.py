@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.engines import replay
+from nashcast.experiments.paper.replay import replay
 from nashcast.maths.aggregation import RULES
 
 WITH_MEMORY = [name for name in RULES if name != "paper"]

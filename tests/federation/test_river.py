@@ -5,7 +5,7 @@ import pytest
 from river import evaluate, metrics
 
 import nashcast as nc
-from nashcast.engines import as_river
+from nashcast.federation.river import as_river
 
 
 def test_progressive_val_score_runs_unchanged():

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 import nashcast as nc
-from nashcast.maths.game_spread import AgentPart, ServerPart
+from nashcast.games.lookback.spread import AgentPart, ServerPart
 from nashcast.remote import fixed_point, mask_rule, masks
 from nashcast.remote.fixed_point import OutOfRange, add_up, decode, encode, largest
 from nashcast.remote.mask_rule import Ledger, least_present, next_present

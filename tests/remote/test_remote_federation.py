@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.engines import replay
+from nashcast.experiments.paper.replay import replay
 from nashcast.federation import placements
 from nashcast.remote.hub_post import Failure
 from nashcast.remote.messages import Forward, Receive, Reply, Turn, kind_of

@@ -17,8 +17,7 @@ import pytest
 import nashcast as nc
 from nashcast.agents import protocol
 from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Invitation, Participant, Sync
-from nashcast.maths.game_plan import plan_for_spread
-from nashcast.maths.game_spread import _tensor_size
+from nashcast.games.lookback.spread import AgentPart
 from nashcast.remote import message_checks as c
 from nashcast.remote import messages as m
 from nashcast.remote import wire, wire_quick
@@ -403,10 +402,13 @@ def test_calls_are_methods_of_the_protocol_and_their_arguments():
 
 def test_the_noise_tensor_has_the_size_the_game_gives_it():
     for p, T, noisy in ((1, 1, True), (1, 3, True), (2, 3, True), (3, 4, True), (2, 3, False)):
-        shape = plan_for_spread(2, p, T, noisy, noisy).shape
+        Z, spread = np.ones((T, p, 2)), np.zeros((T, p, p, 2, 2)) if noisy else None
+        part = AgentPart(Z, None, spread, np.ones(T), np.ones((T, p)), np.zeros(p), 1.0, 0.0, noisy)
         for back in range(T):
-            sizes = sizes_of(m.Dimensions(1, p, 2, T, noisy), m.Backward(back))
-            assert sizes["n"] == _tensor_size(shape, back)
+            sizes, k = sizes_of(m.Dimensions(1, p, 2, T, noisy), m.Backward(back)), (back + 1) * p
+            *_, tensor = part.backward(back)
+            assert sizes["n"] == tensor.size
+            part.receive(back, np.eye(k), np.zeros(k), tensor)
 
 
 # Everything the checks refuse, in words

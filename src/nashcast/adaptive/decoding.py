@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 
 from nashcast.adaptive.memory import CHANGE, ROWS, STEP
+from nashcast.adaptive.one_step_game import mixture_pull
 from nashcast.adaptive.plan import LEARNERS, PERSISTENCE
-from nashcast.maths import positive
-from nashcast.maths.one_step_game import mixture_pull
+from nashcast.games.lookback.compiled import cholesky as positive
 
 # Beyond this leverage a decoder is shrunk towards its centre: it speaks of what it has not seen.
 TRUSTED_LEVERAGE = 5.0

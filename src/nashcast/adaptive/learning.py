@@ -16,7 +16,7 @@ from nashcast.adaptive.features import advance_echo, fill_features, read_inputs
 from nashcast.adaptive.memory import BEFORE, CAPACITY, CHANGE, MEAN, NEXT_REVISION, OFFSET, ROWS, SEASON, SPREAD, STEP
 from nashcast.adaptive.plan import ECHO, HIDDEN, KEPT, LEARNERS, MOST_INPUTS, SEASONAL
 from nashcast.adaptive.seasons import add_change, find_season
-from nashcast.maths.ridge import fade, remember_row
+from nashcast.experiments.paper.kernels.ridge import fade, remember_row
 
 # Every step up to this one, then at 1.5 times and at powers of two.
 EVERY_STEP = 8

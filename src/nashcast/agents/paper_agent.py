@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from math import exp
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from nashcast import validation as check
+from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
-from nashcast.encoders.base import BuiltEncoder, EchoParameters, Encoder, Noise, State
+from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, State
 from nashcast.errors import InvalidInput
 from nashcast.maths.feature_moments import Moments
 from nashcast.maths.game_spread import AgentPart
 from nashcast.maths.ridge import fade, fill_long_memory_decoder, remember_in_place, remember_row, solve_ridge
+from nashcast.games.lookback.spread import AgentPart
+from nashcast.games.moments.features import EchoParameters, Moments
 
 
 class _Pending(NamedTuple):
@@ -53,7 +54,8 @@ class Agent:
     share: what may leave it: "forecasts" (it is mixed with the others and plays no game), "sums" (it plays a spread
         game), "moments" (also a central one, played with what was expected of its features), or "features".
 
-    An encoder that raises, or gives anything but finite numbers of the shape it declared, sits that step out.
+    An encoder that raises, or gives anything but finite numbers of the shape it declared, sits that step out; so does
+    an agent whose forecast overflows.
     """
 
     def __init__(
@@ -109,8 +111,8 @@ class Agent:
         self._targets = np.full((steps, p), np.nan)
         self._took_part = np.zeros(steps, dtype=bool)
         self._last_absence = -1 - steps
-        self._gram, self._cross = np.zeros((d, d)), np.zeros(d)  # all history, if it is to be remembered
-        self._scratch, self._decoder = np.zeros((d, d)), np.zeros(d)
+        self._memory = empty_memory(d)  # all history, if it is to be remembered
+        self._decoder = np.zeros(d)
         self._pending: _Pending | None = None
         self._part: AgentPart | None = None
         return Hello(self._name, d, self._share)
@@ -190,6 +192,7 @@ class Agent:
         part, self._part = self._own_part(), None
         return self.adopt(Sync(part.forecasts[-1, 0], part.decoders[-1]))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def learn(self, target: np.ndarray | None) -> None:
         p, d = self._features.shape[1:]
         known = np.full(p, np.nan) if target is None else target
@@ -204,12 +207,15 @@ class Agent:
         if self._forgetting is not None:
             teaches = self._pending is not None and target is not None
             Z, residual = (newest[1], target - newest[2]) if teaches else (np.zeros((p, d)), np.zeros(p))
-            remember_in_place(self._gram, self._cross, Z, residual, self._forgetting)
+            self._memory = extend(self._memory, Z, residual, self._forgetting)
         memories = (self._inputs, self._features, self._presents, self._targets, self._took_part)
-        _push(*memories, *newest)
+        for memory, value in zip(memories, newest, strict=True):
+            memory[:-1] = memory[1:]
+            memory[-1] = value
         self._step += 1
         self._pending = None
 
+    @np.errstate(over="ignore", invalid="ignore")
     def learn_late(self, steps_ago: int, target: np.ndarray) -> None:
         if steps_ago > min(self._step, len(self._targets)):
             return  # older than anything it remembers
@@ -217,21 +223,25 @@ class Agent:
         if self._forgetting is not None:
             root = np.sqrt(self._forgetting ** (steps_ago - 1))
             Z, residual = root * self._features[-steps_ago], root * (target - self._presents[-steps_ago])
-            remember_in_place(self._gram, self._cross, Z, residual, 1.0)
+            self._memory = extend(self._memory, Z, residual, 1.0)
 
     def save(self) -> dict[str, np.ndarray]:
         saved = {name: getattr(self, f"_{name}").copy() for name in _SAVED_ARRAYS}
+        saved |= {name: value.copy() for name, value in self._memory._asdict().items()}
         saved["step"], saved["key"] = np.array(self._step), np.array(self._key)
         if self._pending is not None:
             saved |= to_arrays("pending", tuple(self._pending))
         return {**saved, **to_arrays("encoder", self._encoder_state)}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
+        now = {name: getattr(self, f"_{name}") for name in _SAVED_ARRAYS} | self._memory._asdict()
+        for name, value in now.items():
+            if saved[name].shape != value.shape:
+                got, remedy = f"shape {saved[name].shape}", f"Restore an agent whose {name} is {value.shape}."
+                raise InvalidInput(name, got, remedy)
         for name in _SAVED_ARRAYS:
-            now = getattr(self, f"_{name}")
-            if saved[name].shape != now.shape:
-                raise InvalidInput(name, f"shape {saved[name].shape}", f"Restore an agent whose {name} is {now.shape}.")
             setattr(self, f"_{name}", saved[name].copy())
+        self._memory = LongMemory(saved["gram"].copy(), saved["cross"].copy())
         self._step, self._key = int(saved["step"]), int(saved["key"])
         self._last_absence = self._step  # to be on the safe side: what it took part in is looked up
         self._encoder_state = from_arrays("encoder", saved)
@@ -259,21 +269,23 @@ class Agent:
         settings = (self._ridge, self._decay, self._window, forgetting)
         return ReplayPart(features, moments, echo, built.relative, *settings)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _answer(self, x, raw, encoder_state, present, decoder) -> Answer:
         Z = raw - present[:, None] if self._built.relative else raw
-        forecast, finite = move(present, Z, decoder)
-        if not finite:
+        forecast = move(present, Z, decoder)
+        if not np.isfinite(forecast).all():
             return Answer(None, "its forecast is not finite")
         self._pending = _Pending(x, raw, Z, encoder_state, present, forecast)
         return Answer(forecast.copy())
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _fit(self) -> None:
         steps = min(self._step, self._window)
         if self._forgetting is not None:
-            fill_long_memory_decoder(self._gram, self._cross, self._ridge, self._scratch, self._decoder)
+            self._decoder = solve_ridge(*self._memory, self._ridge)
         elif steps and self._built.features:
-            memories = (self._features, self._targets, self._presents)
-            _fit_window(*memories, steps, self._ridge, exp(-self._decay), self._scratch, self._decoder)
+            residuals = self._targets[-steps:] - self._presents[-steps:]  # NaN where the target is not known yet
+            self._decoder = fit_window(self._features[-steps:], residuals, self._ridge, self._decay)
 
     def _moments(self, features):
         # Sampled moments have their own place in the agent's noise: at steps its encoder never reaches.
@@ -302,43 +314,4 @@ class Agent:
         return self._part
 
 
-_SAVED_ARRAYS = ("present", "inputs", "features", "presents", "targets", "took_part", "gram", "cross", "decoder")
-
-
-@njit(cache=True)
-def _push(inputs, features, presents, targets, took_part, x, Z, present, target, here):
-    """Forget the oldest step and remember the newest, as the last entry of each memory."""
-    last = len(inputs) - 1
-    for s in range(last):
-        inputs[s], features[s], presents[s] = inputs[s + 1], features[s + 1], presents[s + 1]
-        targets[s], took_part[s] = targets[s + 1], took_part[s + 1]
-    inputs[last], features[last], presents[last] = x, Z, present
-    targets[last], took_part[last] = target, here
-
-
-@njit(cache=True)
-def move(present, Z, decoder):
-    """Ŷ + Zβ, and whether it is finite."""
-    forecast, finite = np.empty_like(present), True
-    for a in range(len(present)):
-        total = present[a]
-        for f in range(len(decoder)):
-            total += Z[a, f] * decoder[f]
-        forecast[a] = total
-        finite = finite and abs(total) < np.inf
-    return forecast, finite
-
-
-@njit(cache=True)
-def _fit_window(features, targets, presents, steps, ridge, fading, gram, decoder):
-    """Proposition 1 over the last steps; a step whose target is not known yet teaches nothing."""
-    last, p = features.shape[:2]
-    gram[:] = 0.0
-    decoder[:] = 0.0
-    for s in range(last - steps, last):
-        if s > last - steps:
-            fade(gram, decoder, fading)
-        for a in range(p):
-            if not np.isnan(targets[s, a]):
-                remember_row(gram, decoder, features[s, a], targets[s, a] - presents[s, a])
-    solve_ridge(gram, decoder, ridge)
+_SAVED_ARRAYS = ("present", "inputs", "features", "presents", "targets", "took_part", "decoder")

@@ -11,6 +11,9 @@ from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, EchoParameters, Noise
 from nashcast.errors import InvalidInput
 from nashcast.maths.feature_moments import ACTIVATIONS, Moments, fill_echo_moments
+from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.games.moments.counter_noise import standard_normals
+from nashcast.games.moments.features import ACTIVATIONS, EchoParameters, Moments, drawn_steps, sample_echo_moments
 
 
 @dataclass(frozen=True)
@@ -51,19 +54,12 @@ class EchoState:
         return _Built(self, A, B, b)
 
 
-ACTIVATE = {
-    "hard_sigmoid": lambda v: np.clip(v / 6.0 + 0.5, 0.0, 1.0),
-    "relu": lambda v: np.maximum(v, 0.0),
-    "tanh": np.tanh,
-}
-
-
 class _Built(BuiltEncoder):
     def __init__(self, description: EchoState, A: np.ndarray, B: np.ndarray, b: np.ndarray):
         self._A, self._B, self._b = A, B, b
         self._sigma = np.full(len(b), float(description.noise))
-        self._activate = ACTIVATE[description.activation]
-        self._activation, self._samples = ACTIVATIONS[description.activation], description.samples
+        self._activate = ACTIVATIONS[description.activation].apply
+        self._activation, self._samples = description.activation, description.samples
         self._leak = float(description.leak)
         self.features = b.shape[1]
 
@@ -81,11 +77,14 @@ class _Built(BuiltEncoder):
         return EchoParameters(drive, self._B, self._sigma, self._samples, self._activation, self._leak)
 
     def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments:
-        drive, recurrent, sigma, samples, activation, leak = self.echo(inputs)
-        T, p, d = drive.shape
-        normals = noise.standard_normal(samples * T * d).reshape(samples, T, d)
-        result = Moments(np.empty((T, p, d)), np.empty((T, p, p, d, d)))
-        fill_echo_moments(
-            activation, leak, drive, recurrent, features[0], sigma, normals, np.empty((2, samples, p)), *result
-        )  # fmt: skip
-        return result
+        echo = self.echo(inputs)
+        normals = path_normals(
+            noise, echo.samples, len(inputs), self.features, drawn_steps(echo.activation, len(inputs))
+        )
+        return sample_echo_moments(echo, features[0], normals)
+
+
+def path_normals(noise: Noise, samples: int, steps: int, features: int, drawn: tuple[int, int]) -> np.ndarray:
+    """The noise of an echo state's sampled paths, of the drawn steps only: (samples, drawn steps, features)."""
+    places = np.arange(samples * steps * features).reshape(samples, steps, features)[:, drawn[0] : drawn[1]]
+    return standard_normals(noise.key, noise.step, places)

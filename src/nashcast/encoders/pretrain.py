@@ -13,6 +13,8 @@ from nashcast import validation as check
 from nashcast.encoders import attention
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
+from nashcast.encoders import attention as plain_attention
+from nashcast.games.lookback.fast import has_numba
 
 # The paper, "Pre-training Details for transformer Models", and the authors' code.
 DROPOUT = 0.1
@@ -228,7 +230,10 @@ def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
 
 
 def _attention(torch):
-    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient."""
+    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient; compiled where numba is installed."""
+    attention = plain_attention
+    if has_numba():
+        from nashcast.encoders.compiled import attention
 
     class Attention(torch.autograd.Function):
         @staticmethod

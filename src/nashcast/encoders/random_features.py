@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Noise
 from nashcast.maths.counter_noise import standard_normal_at
 from nashcast.maths.feature_moments import RELU, Moments, drive, fill_exact_moments
+from nashcast.games.moments.counter_noise import standard_normals
+from nashcast.games.moments.features import Moments, exact_moments
 
 
 @dataclass(frozen=True)
@@ -45,34 +46,18 @@ class _Built(BuiltEncoder):
         self.features = b.shape[1]
 
     def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        Z = np.empty((1, *self._b.shape))
-        _fill(self._A, self._b, self._sigma, x.reshape(1, -1), noise.key, noise.step, Z)
-        return Z[0], None
+        return self._activate(x[None], noise.standard_normal(self.features)[None])[0], None
 
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
-        Z = np.empty((len(inputs), *self._b.shape))
-        _fill(self._A, self._b, self._sigma, inputs, key, first_step, Z)
-        return Z, None
+        steps = np.arange(first_step, first_step + len(inputs))
+        return self._activate(inputs, standard_normals(key, steps[:, None], np.arange(self.features))), None
 
     def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments:
-        return Moments(*_moments(self._A, self._b, self._sigma, inputs))
+        return exact_moments("relu", self._drive(inputs), self._sigma)
 
+    def _drive(self, inputs: np.ndarray) -> np.ndarray:
+        """A x_t + b: (steps, y_dim, features). The same for one input as among others, so not one matrix product."""
+        return (inputs[:, None, :] * self._A).sum(axis=2)[:, :, None] + self._b
 
-@njit(cache=True, nogil=True)
-def _moments(A, b, sigma, inputs):
-    T, (p, d) = len(inputs), b.shape
-    a, mean, covariance = np.empty((T, p, d)), np.empty((T, p, d)), np.empty((T, p, p, d, d))
-    drive(A, b, inputs, a)
-    fill_exact_moments(RELU, a, sigma, mean, covariance)
-    return mean, covariance
-
-
-@njit(cache=True, nogil=True)
-def _fill(A, b, sigma, inputs, key, first_step, Z):
-    steps, p, d = Z.shape
-    drive(A, b, inputs, Z)
-    for t in range(steps):
-        for f in range(d):
-            W = standard_normal_at(key, first_step + t, f)
-            for k in range(p):
-                Z[t, k, f] = max(Z[t, k, f] + sigma[k] * W, 0.0)
+    def _activate(self, inputs: np.ndarray, W: np.ndarray) -> np.ndarray:
+        return np.maximum(self._drive(inputs) + self._sigma[:, None] * W[:, None, :], 0.0)

@@ -7,7 +7,7 @@ from functools import partial
 from math import inf, isfinite
 
 import numpy as np
-from numba import njit
+from numpy.lib.stride_tricks import sliding_window_view
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
@@ -81,38 +81,32 @@ def holt_trend(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
     return _holt(known, HOLT_LEVEL, HOLT_TREND)
 
 
-@njit(cache=True, nogil=True)
-def _seasonal(known, longest, window):
+def _seasonal(known: np.ndarray, longest: int, window: int) -> np.ndarray:
     steps, p = known.shape
-    forecasts = np.empty((steps, p))
-    for k in range(p):
-        for t in range(steps):
-            best, least = 1, np.inf
-            # A season is believed only once it has been seen twice.
-            for lag in range(1, max(1, min(longest, (t + 1) // 2)) + 1):
-                first = max(lag, t + 1 - window)
-                total = 0.0
-                for s in range(first, t + 1):
-                    total += (known[s, k] - known[s - lag, k]) ** 2
-                mean = total / max(1, t + 1 - first)
-                if mean < least:
-                    best, least = lag, mean
-            forecasts[t, k] = known[t + 1 - best, k]
-    return forecasts
+    rows = np.arange(steps)
+    errors = np.full((longest, steps, p), np.inf)
+    for lag in range(1, min(longest, max(1, steps // 2)) + 1):
+        squares = np.zeros((steps + window - 1, p))
+        squares[window - 1 + lag :] = (known[lag:] - known[:-lag]) ** 2
+        totals = sliding_window_view(squares, window, axis=0).sum(axis=-1)
+        terms = np.maximum(1, rows + 1 - np.maximum(lag, rows + 1 - window))
+        # A season is believed only once it has been seen twice.
+        believed = lag <= np.maximum(1, (rows + 1) // 2)
+        errors[lag - 1, believed] = (totals / terms[:, None])[believed]
+    best = 1 + np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)
+    return np.take_along_axis(known, rows[:, None] + 1 - best, axis=0)
 
 
-@njit(cache=True, nogil=True)
-def _holt(known, level_share, trend_share):
+def _holt(known: np.ndarray, level_share: float, trend_share: float) -> np.ndarray:
     """Level and slope after each row; the level starts at the first row and the slope at 0."""
     forecasts = np.empty_like(known)
-    for k in range(known.shape[1]):
-        level, slope = known[0, k], 0.0
-        forecasts[0, k] = level
-        for t in range(1, len(known)):
-            before = level
-            level = level_share * known[t, k] + (1.0 - level_share) * (level + slope)
-            slope = trend_share * (level - before) + (1.0 - trend_share) * slope
-            forecasts[t, k] = level + slope
+    level, slope = known[0], np.zeros(known.shape[1])
+    forecasts[0] = level
+    for t in range(1, len(known)):
+        before = level
+        level = level_share * known[t] + (1.0 - level_share) * (level + slope)
+        slope = trend_share * (level - before) + (1.0 - trend_share) * slope
+        forecasts[t] = level + slope
     return forecasts
 
 

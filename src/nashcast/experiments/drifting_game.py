@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import seeds
-from nashcast.maths.feature_moments import echo_moments, relu_moments
+from nashcast.agents.decoders import window_decoder
+from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.maths.mixture import mixture_weights
-from nashcast.maths.ridge import window_decoder
 
 STEPS, BREAK, CLIENT_WINDOW = 60, 45, 5
 

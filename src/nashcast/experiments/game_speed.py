@@ -9,12 +9,11 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numba import get_num_threads, njit, prange
 
 from nashcast.experiments.dense_oracle import dense_solver
 from nashcast.experiments.random_games import RandomGame, random_game
-from nashcast.maths.game import MANY_AGENTS, solve_game
-from nashcast.maths.game_passes import play
+from nashcast.games.lookback.fast import need_numba
+from nashcast.games.lookback.game import solve_game
 
 # The dense theorem costs (N·features)³ a step and agent: beyond this it would be all one measures.
 DENSE_UP_TO = 20
@@ -49,6 +48,7 @@ def growth_cases(largest: int = 1_000_000) -> list[Case]:
 
 def measure(cases: list[Case], *, seconds: float = 0.2) -> Iterator[dict]:
     """One row for each case, as it is measured. `seconds`: how long to repeat each one."""
+    need_numba("bench game")
     bandwidth = memory_bandwidth()
     dense = dense_solver()
     for case in cases:
@@ -58,9 +58,13 @@ def measure(cases: list[Case], *, seconds: float = 0.2) -> Iterator[dict]:
 
 
 def _row(case: Case, bandwidth: float, dense: Callable | None, seconds: float) -> dict:
+    from numba import get_num_threads
+
+    from nashcast.games.lookback.compiled.solve import MANY_AGENTS
+
     game = random_game(*case)
     reset_peak_memory()
-    from_python = best_time(lambda: solve_game(*game.arguments(), **game.settings()), seconds)
+    from_python = best_time(lambda: solve_game(*game.arguments(), **game.settings(), compiled=True), seconds)
     peak = peak_memory()
     compiled = from_python if case.agents >= MANY_AGENTS else _compiled_time(game, seconds)
     dense_seconds = None
@@ -109,41 +113,21 @@ def best_time(action: Callable[[], object], seconds: float) -> float:
 
 def _compiled_time(game: RandomGame, seconds: float) -> float:
     """The same game played again and again by compiled code, in memory it was given."""
-    solved = solve_game(*game.arguments(), **game.settings())
-    problem, rule = solved.problem, solved.rule
-    plan, T = problem.plan, len(problem.targets)
-    arguments = (
-        plan.header, plan.agents, plan.chunks, problem.means, problem.features, problem.covariance, problem.weights,
-        problem.targets, problem.decay, problem.ridge, problem.prior, rule.common, rule.work,
-        np.empty((T, int(plan.agents[-1, 3]))), solved.forecasts.copy(), problem.means is problem.features,
-    )  # fmt: skip
-    times = 100
+    from nashcast.games.lookback.compiled.again import play_again
+    from nashcast.games.lookback.compiled.solve import new_workspace, plan_of, play_arguments
+
+    problem = solve_game(*game.arguments(), **game.settings(), compiled=True).problem
+    plan, times = plan_of(problem), 100
+    arguments = play_arguments(problem, plan, new_workspace(problem, plan))
     return best_time(lambda: play_again(times, *arguments), seconds) / times
-
-
-@njit(cache=True)
-def play_again(
-    times, header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
-    decoders, states, as_expected,
-):  # fmt: skip
-    """Play one game `times` times from compiled code."""
-    for _ in range(times):
-        play(
-            header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
-            decoders, states, as_expected,
-        )  # fmt: skip
-
-
-@njit(cache=True, parallel=True)
-def _copy(source, target):
-    for i in prange(len(source)):
-        target[i] = source[i]
 
 
 def memory_bandwidth() -> float:
     """Bytes a second that a copy on all threads reads and writes."""
+    from nashcast.games.lookback.compiled.again import copy_on_many_cores
+
     source, target = np.ones(32_000_000), np.empty(32_000_000)
-    return 2 * source.nbytes / best_time(lambda: _copy(source, target), 0.3)
+    return 2 * source.nbytes / best_time(lambda: copy_on_many_cores(source, target), 0.3)
 
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")

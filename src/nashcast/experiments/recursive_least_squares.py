@@ -6,7 +6,6 @@ Every set forecasts the change from the last target, so a ridge pulls towards pe
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nashcast import seeds
 from nashcast import validation as check
@@ -110,29 +109,19 @@ def rls(features: np.ndarray, responses: np.ndarray, *, forgetting: float, ridge
     return _rls(phi, r, fading, check.number("ridge", ridge, above=0.0))
 
 
-@njit(cache=True, nogil=True)
-def _rls(phi, r, forgetting, ridge):
+def _rls(phi: np.ndarray, r: np.ndarray, forgetting: float, ridge: float) -> np.ndarray:
     steps, d = phi.shape
-    p = r.shape[1]
-    forecasts = np.zeros((steps, p))
-    gram, cross, power = np.zeros((d, d)), np.zeros((p, d)), phi[0] ** 2
-    lower, beta = np.empty((d, d)), np.empty(d)
+    forecasts = np.zeros((steps, r.shape[1]))
+    gram, cross, power = np.zeros((d, d)), np.zeros((d, r.shape[1])), phi[0] ** 2
     for t in range(1, steps):
-        for f in range(d):
-            for k in range(p):
-                cross[k, f] = forgetting * cross[k, f] + phi[t - 1, f] * r[t - 1, k]
-            for g in range(f + 1):
-                gram[f, g] = forgetting * gram[f, g] + phi[t - 1, f] * phi[t - 1, g]
-                lower[f, g] = gram[f, g]
-            power[f] += (phi[t, f] ** 2 - power[f]) / (t + 1)
-            # A feature that has always been 0 keeps the coefficient 0.
-            lower[f, f] += ridge * d * power[f] if power[f] > 0.0 else 1.0
-        if not positive.factor(lower, d):
+        gram = forgetting * gram + np.outer(phi[t - 1], phi[t - 1])
+        cross = forgetting * cross + np.outer(phi[t - 1], r[t - 1])
+        power += (phi[t] ** 2 - power) / (t + 1)
+        # A feature that has always been 0 keeps the coefficient 0.
+        loaded = gram + np.diag(np.where(power > 0.0, ridge * d * power, 1.0))
+        try:
+            np.linalg.cholesky(loaded)
+            forecasts[t] = phi[t] @ np.linalg.solve(loaded, cross)
+        except np.linalg.LinAlgError:  # not positive definite any more: numbers have overflowed
             forecasts[t] = np.nan
-            continue
-        for k in range(p):
-            beta[:] = cross[k]
-            positive.solve(lower, beta, d)
-            for f in range(d):
-                forecasts[t, k] += phi[t, f] * beta[f]
     return forecasts

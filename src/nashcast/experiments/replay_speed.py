@@ -10,8 +10,8 @@ import numpy as np
 from nashcast import seeds
 from nashcast.agents import Agent
 from nashcast.encoders import EchoState, RandomFeatures
-from nashcast.engines import replay, replay_many
 from nashcast.experiments.game_speed import best_time
+from nashcast.experiments.paper.replay import replay, replay_many
 from nashcast.federation import Federation, Game
 
 

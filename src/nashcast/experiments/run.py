@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.engines import replay
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import agent_names, build, federation_maker, stream_digest, without_game
 from nashcast.experiments.config import Config
+from nashcast.experiments.paper.replay import replay
 from nashcast.federation import Federation, Replay
 from nashcast.records.runs import may_overwrite, write_run
 from nashcast.streams import Stream

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast.agents import Agent
 from nashcast.encoders import EchoState, Linear, Persistence, QuadraticLags, RandomFeatures
-from nashcast.engines import replay
+from nashcast.experiments.paper.replay import replay_any
 from nashcast.federation import Federation, Game
 from nashcast.streams import Stream
 
@@ -58,7 +58,7 @@ def show(stream: Stream, seed: int = 2024, progress: Callable[[int, int], None] 
     for done, (name, make) in enumerate(cases.items()):
         if progress is not None:
             progress(done, len(cases) + 1)
-        errors[name] = replay(make(), stream.inputs, stream.targets).mse
+        errors[name] = replay_any(make(), stream.inputs, stream.targets).mse
     last = np.concatenate([start[None], stream.targets[:-1]])
     errors["persistence"] = float(np.mean((stream.targets - last) ** 2))
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.agents.protocol import Participant, Sync
-from nashcast.errors import InvalidInput, SingularGame
+from nashcast.errors import IllConditionedGame, InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
+from nashcast.games.lookback.game import Equilibrium
 from nashcast.maths.expert_rule import AggregationRule
-from nashcast.maths.game import Equilibrium
 from nashcast.maths.mixture import mixture_weights
 
 
@@ -67,6 +67,7 @@ class Settings(NamedTuple):
 
 
 WILD, SINGULAR = "a forecast after it is not finite", "it has no unique equilibrium"
+ILL_CONDITIONED = "its equilibrium cannot be computed accurately"
 
 
 class ServerState(NamedTuple):
@@ -143,8 +144,8 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
                     fell_back = WILD
                 else:
                     forecasts[i] = answer.forecast
-        except SingularGame:
-            fell_back = SINGULAR
+        except SingularGame as error:
+            fell_back = ILL_CONDITIONED if isinstance(error, IllConditionedGame) else SINGULAR
         except NoGame as error:
             fell_back = str(error)
     elif settings.anchored:

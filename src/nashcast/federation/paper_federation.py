@@ -30,9 +30,9 @@ from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
 from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.maths.certificate import Certificate, certify
+from nashcast.games.certificate import Certificate, certify
+from nashcast.games.lookback.game import Equilibrium
 from nashcast.maths.expert_rule import AggregationRule
-from nashcast.maths.game import Equilibrium
 
 # Different reasons to fall back that are counted; the others are counted together.
 _MOST_REASONS = 20
@@ -180,7 +180,7 @@ class Federation(Bounded):
         return ago <= max(lookback, 1)
 
     def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
-        """Forecast every target from its input, learning as it goes. `engines.replay` is faster, from the start only.
+        """Forecast every target from its input, learning as it goes.
 
         inputs: (steps, x_dim).   targets: (steps, y_dim).
         """

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.protocol import Answer, BackwardSums, GameView, Invitation, Sync
-from nashcast.errors import SingularGame
 from nashcast.federation.post import Players
-from nashcast.maths.game import NOTHING, Equilibrium, solve_flat
-from nashcast.maths.game_plan import DECODER, plan_for_each
-from nashcast.maths.game_spread import ServerPart
+from nashcast.games.lookback.coupling import check_existence
+from nashcast.games.lookback.game import Equilibrium, solve_problem
+from nashcast.games.lookback.problem import NOTHING, Problem, layout_each
+from nashcast.games.lookback.spread import ServerPart
 
 
 class Window(NamedTuple):
@@ -40,7 +40,7 @@ def play_centrally(players: Players, window: Window, post, game) -> tuple[Equili
     last, now = np.asarray(solved.decoders)[-1], solved.forecasts[-1]
     if game.memory:  # what the game taught is in the decoders; the last target says better where the stream stands
         now = np.broadcast_to(window.targets[-1], now.shape)
-    place_of, syncs = solved.problem.plan.agents[:, DECODER].tolist(), []
+    place_of, syncs = solved.problem.layout.decoders.tolist(), []
     for place in range(len(players)):
         past = solved.forecasts[:-1, place] if game.rewrite_past else None
         syncs.append((Sync(now[place], last[place_of[place] : place_of[place + 1]], past),))
@@ -72,10 +72,12 @@ def solve_views(
         spread = flat([view.covariance for view in views if view.covariance is not None])
     gamma = np.array([view.ridge if ridge is None else ridge for view in views], dtype=float)
     alpha = np.array([view.decay for view in views])
-    plan = plan_for_each(sizes, p, T, noisy, memories is not None)
-    targets = window.targets
     centre = NOTHING if memories is None else np.repeat(np.concatenate(memories)[None], T, axis=0)
-    return solve_flat(plan, drawn, expected, spread, centre, window.weights, targets[1:], targets[0], gamma, alpha)
+    start = np.broadcast_to(window.targets[0], (len(views), p))
+    layout, targets = layout_each(sizes, p, noisy), window.targets[1:]
+    return solve_problem(
+        Problem(layout, drawn, expected, spread, centre, window.weights, targets, start, gamma, alpha)
+    )  # fmt: skip
 
 
 def play_spread(players: Players, window: Window, post, game) -> tuple[None, list[Answer]]:
@@ -89,8 +91,7 @@ def play_spread(players: Players, window: Window, post, game) -> tuple[None, lis
     for back in range(T):
         coupling, offset, tensor = post.ask_sums("backward", players, back)
         carry, shift, condition = server.solve(back, coupling, offset)
-        if not condition < np.inf:
-            raise SingularGame(T - 1 - back, condition)
+        check_existence(T - 1 - back, condition)
         post.ask_all("receive", players, back, BackwardSums(carry, shift, tensor))
     for t in range(T):
         (forecasts,) = post.ask_sums("weighted_forecasts", players, t)

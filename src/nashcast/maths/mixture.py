@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import positive
+from nashcast.games.lookback.compiled import cholesky as positive
+from nashcast import validation as check
 
 
 def mixture_weights(

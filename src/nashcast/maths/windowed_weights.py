@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import positive
+from nashcast.games.lookback.compiled import cholesky as positive
+from nashcast import validation as check
 from nashcast.maths.boa import BOA
 from nashcast.maths.deviations import deviations, to_weights
 from nashcast.maths.expert_rule import ExpertRule

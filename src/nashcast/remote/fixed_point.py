@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
@@ -40,84 +39,58 @@ def largest(fraction: int = FRACTION) -> float:
 def encode(values: np.ndarray, fraction: int = FRACTION) -> np.ndarray:
     """Numbers of any shape as limbs, (size, 2) uint64."""
     flat, limit = check.numbers("values", values, "any shape").reshape(-1), largest(fraction)
-    limbs = np.empty((flat.size, 2), dtype=np.uint64)
-    bad = _encode(flat, 2.0**fraction, limit, limbs)
-    if bad >= 0:
-        raise OutOfRange(float(flat[bad]), limit)
-    return limbs
+    fits = np.abs(flat) < limit
+    if not fits.all():
+        raise OutOfRange(float(flat[np.argmin(fits)]), limit)
+    # Either below 2^53 and rounded here, or a whole number already: both limbs are exact as float64.
+    size = np.rint(np.abs(flat) * 2.0**fraction)
+    upper = np.floor(size / _LIMB)
+    limbs = np.stack([size - upper * _LIMB, upper], axis=1).astype(np.uint64)
+    return np.where((flat < 0.0)[:, None], _negative(limbs), limbs)
 
 
 def decode(limbs: np.ndarray, fraction: int = FRACTION) -> np.ndarray:
     """The numbers nearest to these limbs, (size,)."""
     largest(fraction)
-    values = np.empty(len(limbs))
-    _decode(limbs, 2.0**-fraction, values)
-    return values
+    below_zero = limbs[:, 1] >> TOP == ONE
+    low, high = np.where(below_zero[:, None], _negative(limbs), limbs).T
+    # The leading 64 bits, the last of them standing for all that is cut off: so it is rounded only once.
+    lead, shift = high.copy(), np.zeros(len(limbs), dtype=np.uint64)
+    for step in (32, 16, 8, 4, 2, 1):
+        empty = lead >> np.uint64(64 - step) == ZERO
+        lead = np.where(empty, lead << np.uint64(step), lead)
+        shift += np.where(empty, np.uint64(step), ZERO)
+    # A shift by 64 is not defined; where the upper limb is empty the lower one is taken whole.
+    carried = np.where(shift > ZERO, low >> (np.uint64(64) - np.maximum(shift, ONE)), ZERO)
+    rest = low << np.minimum(shift, TOP)
+    leading = lead | carried | np.where(rest != ZERO, ONE, ZERO)
+    whole = high == ZERO
+    unit = np.where(whole, 1.0, _LIMB * np.exp2(-shift.astype(np.float64))) * 2.0**-fraction
+    size = np.where(whole, low, leading).astype(np.float64) * unit
+    return np.where(below_zero, -size, size)
 
 
 def add_up(terms: np.ndarray, minus: Sequence[bool] | np.ndarray | None = None) -> np.ndarray:
     """The sum of (terms, size, 2) over its first axis, modulo 2^128; terms marked in `minus` are subtracted."""
     if len(terms) > MOST_TERMS:
         raise InvalidInput("terms", f"{len(terms)} of them", f"Add up at most {MOST_TERMS}.")
-    total = np.zeros(terms.shape[1:], dtype=np.uint64)
-    signs = np.zeros(len(terms), dtype=np.bool_) if minus is None else np.asarray(minus, dtype=np.bool_)
-    _add_up(terms, signs, total)
-    return total
+    if minus is not None:
+        terms = np.where(np.asarray(minus, dtype=np.bool_)[:, None, None], _negative(terms), terms)
+    # Halves of limbs have room for the carries of so many terms.
+    halves = np.stack([terms & HALF, terms >> HALF_BITS], axis=-1).sum(axis=0, dtype=np.uint64)
+    (low, low_up), (high, high_up) = (halves[:, limb].T for limb in (0, 1))
+    low_up = low_up + (low >> HALF_BITS)
+    high = high + (low_up >> HALF_BITS)
+    high_up = high_up + (high >> HALF_BITS)
+    return np.stack([low & HALF | low_up << HALF_BITS, high & HALF | high_up << HALF_BITS], axis=1)
 
 
 ZERO, ONE, TOP = np.uint64(0), np.uint64(1), np.uint64(63)
+HALF, HALF_BITS = np.uint64(2**32 - 1), np.uint64(32)
 _LIMB = 2.0**64
 
 
-@njit(cache=True)
-def _negative(low, high):
-    below = ~low + ONE
-    return below, ~high + (ONE if below == ZERO else ZERO)
-
-
-@njit(cache=True)
-def _encode(values, scale, limit, limbs):
-    """Fills `limbs`; returns the place of the first number that does not fit, or -1."""
-    for i in range(values.size):
-        if not abs(values[i]) < limit:
-            return i
-        # Either below 2^53 and rounded here, or a whole number already: both limbs are exact as float64.
-        size = np.rint(abs(values[i]) * scale)
-        upper = np.floor(size / _LIMB)
-        low, high = np.uint64(size - upper * _LIMB), np.uint64(upper)
-        if values[i] < 0.0:
-            low, high = _negative(low, high)
-        limbs[i, 0], limbs[i, 1] = low, high
-    return -1
-
-
-@njit(cache=True)
-def _decode(limbs, scale, values):
-    for i in range(len(limbs)):
-        low, high = limbs[i, 0], limbs[i, 1]
-        below_zero = high >> TOP == ONE
-        if below_zero:
-            low, high = _negative(low, high)
-        unit = scale
-        if high != ZERO:
-            # Its leading 64 bits, the last of them standing for all that is cut off: so it is rounded only once.
-            unit *= _LIMB
-            while high >> TOP == ZERO:
-                high = (high << ONE) | (low >> TOP)
-                low = low << ONE
-                unit *= 0.5
-            low = high | (ONE if low != ZERO else ZERO)
-        size = np.float64(low) * unit
-        values[i] = -size if below_zero else size
-
-
-@njit(cache=True)
-def _add_up(terms, minus, total):
-    for n in range(len(terms)):
-        for i in range(len(total)):
-            low, high = terms[n, i, 0], terms[n, i, 1]
-            if minus[n]:
-                low, high = _negative(low, high)
-            below = total[i, 0] + low
-            total[i, 1] += high + (ONE if below < low else ZERO)
-            total[i, 0] = below
+def _negative(limbs: np.ndarray) -> np.ndarray:
+    """Minus these numbers, (…, 2)."""
+    low = ~limbs[..., 0] + ONE
+    return np.stack([low, ~limbs[..., 1] + np.where(low == ZERO, ONE, ZERO)], axis=-1)

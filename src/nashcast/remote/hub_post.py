@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nashcast.agents.agent import move
+from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
 from nashcast.errors import SingularGame
 from nashcast.federation.algorithm import Game
@@ -170,8 +170,9 @@ class HubPost(Post):
                 ask[i] = Adopt(sync._replace(past=None))  # a question only: the past is rewritten when the step ends
             else:
                 Z = raw - sync.forecast[:, None] if introduced.relative else raw
-                forecast, finite = move(sync.forecast, Z, sync.decoder)
-                answers[i] = Answer(forecast) if finite and tame(forecast) else wild
+                with np.errstate(over="ignore", invalid="ignore"):
+                    forecast = move(sync.forecast, Z, sync.decoder)
+                answers[i] = Answer(forecast) if np.isfinite(forecast).all() and tame(forecast) else wild
         now.moved |= ask.keys()
         answers |= self._ask("adopt", ask)
         now.syncs = {i: sync for i, (sync,) in asked.items() if answers[i].forecast is not None}

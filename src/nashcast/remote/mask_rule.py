@@ -27,8 +27,13 @@ def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
     sizes = [(back + 1) * p for back in range(T)]
     equations = sum(k * k for k in sizes)
     if noisy:
-        equations += sum(2 * k for k in sizes) + sum(triangle(k) * (triangle(k) + k) for k in sizes[:-1])
-    return max(LEAST, -(-equations // (T * triangle(p))) + 1)
+        equations += sum(2 * k for k in sizes) + sum(_pairs(k) * (_pairs(k) + k) for k in sizes[:-1])
+    return max(LEAST, -(-equations // (T * _pairs(p))) + 1)
+
+
+def _pairs(n: int) -> int:
+    """Entries of the lower triangle of an n×n matrix."""
+    return n * (n + 1) // 2
 
 
 class Ledger:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from collections.abc import Sequence
 
 NUMBER, MAP, LIST, TEXT, BYTES = range(5)
 KINDS = ("number", "map", "list", "text", "bytes")
@@ -11,13 +10,12 @@ _REFUSED = 255
 FINE, VALUES, CUT, STRANGE, LONG, CLAIMS, DEEP, MORE = range(8)
 
 
-def _heads() -> np.ndarray:
+def _heads() -> list[tuple[int, int, int]]:
     """What a value's first byte says: its kind, how many bytes its length takes, and its length where it says that.
 
     Types of one's own (ext), float32, and the byte that msgpack never uses are refused.
     """
-    heads = np.zeros((256, 3), dtype=np.int64)
-    heads[:, 0] = _REFUSED
+    heads = [(_REFUSED, 0, 0)] * 256
     for byte in (*range(0x80), *range(0xE0, 0x100), 0xC0, 0xC2, 0xC3):
         heads[byte] = NUMBER, 0, 0
     for byte in range(0xCC, 0xD4):
@@ -40,46 +38,41 @@ def _heads() -> np.ndarray:
 HEADS = _heads()
 
 
-@njit(cache=True)
-def measure(data: np.ndarray, heads: np.ndarray, most: np.ndarray, most_values: int, most_depth: int):
+def measure(data: bytes, most: Sequence[int], most_values: int, most_depth: int) -> tuple[int, int, int, int]:
     """What is wrong with the bytes, where, of which kind, and how long it is; FINE if nothing.
 
     most: the greatest length of each kind.
     """
-    size, at, values, depth = len(data), 0, 0, 0
-    awaited = np.zeros(most_depth + 1, dtype=np.int64)  # of each map and list that is open, what is still to come
-    awaited[0] = 1
-    while depth >= 0:
-        if awaited[depth] == 0:
-            depth -= 1
+    size, at, values = len(data), 0, 0
+    awaited = [1]  # of each map and list that is open, what is still to come
+    while awaited:
+        if awaited[-1] == 0:
+            awaited.pop()
             continue
-        awaited[depth] -= 1
+        awaited[-1] -= 1
         values += 1
         if values > most_values:
             return VALUES, at, 0, values
         if at >= size:
             return CUT, at, 0, 0
-        kind, width, length = heads[data[at]]
+        kind, width, length = HEADS[data[at]]
         if kind == _REFUSED:
             return STRANGE, at, 0, data[at]
         at += 1
         if width:
             if at + width > size:
                 return CUT, at, 0, 0
-            length = 0
-            for i in range(width):
-                length = 256 * length + data[at + i]
+            length = int.from_bytes(data[at : at + width], "big")
             at += width
         if length > most[kind]:
             return LONG, at, kind, length
         claimed = 2 * length if kind == MAP else length
         if claimed > size - at:
             return CLAIMS, at, kind, claimed
-        if kind != MAP and kind != LIST:
+        if kind not in (MAP, LIST):
             at += length
-        elif depth == most_depth:
-            return DEEP, at, kind, depth
+        elif len(awaited) > most_depth:
+            return DEEP, at, kind, most_depth
         else:
-            depth += 1
-            awaited[depth] = claimed
+            awaited.append(claimed)
     return (MORE, at, 0, size - at) if at < size else (FINE, at, 0, 0)

@@ -119,9 +119,7 @@ def _measure(data: bytes, limits: Limits) -> None:
     if size > limits.size:
         raise MalformedMessage(f"{size} bytes, at most {limits.size} are read")
     most = _longest(limits)
-    found, at, kind, length = measure.measure(
-        np.frombuffer(data, dtype=np.uint8), measure.HEADS, most, limits.values, limits.depth
-    )
+    found, at, kind, length = measure.measure(data, most, limits.values, limits.depth)
     if found == measure.FINE:
         return
     what = measure.KINDS[kind]
@@ -139,9 +137,9 @@ def _measure(data: bytes, limits: Limits) -> None:
 
 
 @lru_cache
-def _longest(limits: Limits) -> np.ndarray:
+def _longest(limits: Limits) -> tuple[int, ...]:
     """Of each kind of value, in the order of `measure.KINDS`."""
-    return np.array([8, limits.fields, limits.items, limits.text, limits.size])
+    return 8, limits.fields, limits.items, limits.text, limits.size
 
 
 def _unique(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:

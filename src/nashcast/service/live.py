@@ -12,7 +12,7 @@ from nashcast import validation as check
 from nashcast.errors import NashcastError
 from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.intervals import Intervals
-from nashcast.maths.game import Equilibrium
+from nashcast.games.lookback.game import Equilibrium
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.made import Made
 from nashcast.service.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores
@@ -132,7 +132,7 @@ class Live:
         game = None if self._federation.present is None else self._federation.present.game
         if game is None:
             return None
-        from nashcast.maths.certificate import certify
+        from nashcast.games.certificate import certify
 
         # Many may look at the same step.
         if self._certified is None or self._certified[0] is not game:

@@ -7,10 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.encoders.base import BuiltEncoder, EchoParameters, Noise
-from nashcast.encoders.echo_state import ACTIVATE
+from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.encoders.echo_state import path_normals
 from nashcast.experiments.paper.torch_normals import TorchNormals
-from nashcast.maths.feature_moments import ACTIVATIONS, Moments, relu_moments
+from nashcast.games.moments.features import (
+    ACTIVATIONS,
+    EchoParameters,
+    Moments,
+    drawn_steps,
+    relu_moments,
+    sample_echo_moments,
+)
 
 SAMPLES = 100  # the paper's number of Monte Carlo samples
 
@@ -51,14 +58,25 @@ class Encoded(BuiltEncoder):
     def build(self, x_dim: int, y_dim: int) -> Encoded:
         return self
 
+    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
+        return self.series[noise.step], None
+
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
-        return self.series, None
+        return self.series[first_step : first_step + len(inputs)], None
 
     def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments | None:
+        # An agent asks for the moments of the steps before step t with the noise of step -1 - t, and a replay for those
+        # of the whole series with the noise of step -1.
+        steps = len(inputs)
+        last = steps if noise.step == -1 else -1 - noise.step
+        if self._echo is not None and noise.step != -1:
+            echo = self._echo._replace(drive=self._echo.drive[last - steps : last])
+            drawn = drawn_steps(echo.activation, steps)
+            normals = path_normals(noise, echo.samples, steps, self.features, drawn)
+            return sample_echo_moments(echo, features[0], normals)
         if self._moments is None:
             return None
-        mean, covariance = self._moments
-        return Moments(mean[: len(inputs)], covariance[: len(inputs)])
+        return Moments(*(part[last - steps : last] for part in self._moments))
 
     def echo(self, inputs: np.ndarray) -> EchoParameters | None:
         return self._echo
@@ -82,10 +100,10 @@ def echo_states(draws: Draws, inputs: np.ndarray, noise: float, activation: str)
         Z, state = np.empty_like(a), np.zeros_like(draws.bias[i])
         for t in range(len(inputs)):
             v = a[t] + B @ state + noise * W[t]
-            state = ACTIVATE[activation](v)
+            state = ACTIVATIONS[activation].apply(v)
             Z[t] = state
         sigma = np.full(len(B), noise)
-        encoders.append(Encoded(Z, echo=EchoParameters(a, B, sigma, SAMPLES, ACTIVATIONS[activation], 1.0)))
+        encoders.append(Encoded(Z, echo=EchoParameters(a, B, sigma, SAMPLES, activation, 1.0)))
     return encoders
 
 

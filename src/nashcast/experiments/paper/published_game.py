@@ -3,7 +3,7 @@
 Departures, each a switch, so that its effect can be measured:
 - printed: the recursion as the paper prints it, Â(t) without its discount;
 - scrambled: block matrices read out of an (N, N, d, d) array as if it were (N d, N d).
-With both off this is the theorem, in O((N d)³): the exact game of `maths` gives the same at a fraction of the cost.
+With both off this is the theorem, in O((N d)³): `solve_game` gives the same at a fraction of the cost.
 One departure has no switch: each expectation of an echo state comes from samples of its own, so that no two of them
 belong together.
 All agents have the same number of features and the same settings, as in the paper's experiments.
@@ -11,28 +11,8 @@ All agents have the same number of features and the same settings, as in the pap
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-
-
-class Departures(NamedTuple):
-    """What the published code does otherwise; its own way by default."""
-
-    printed: bool = True
-    scrambled: bool = True
-    reshaped: bool = True  # the mixture's forecasts are reshaped, not transposed
-    detached: bool = True  # agents do not carry the synchronised forecast into their next step
-
-
-class Sampler(NamedTuple):
-    """How an echo state's expectations are sampled; samples = 0 where all moments are known."""
-
-    samples: int
-    drive: np.ndarray  # A x_t + b over the window, (lookback, agents, y_dim, features)
-    recurrent: np.ndarray  # (agents, y_dim, y_dim)
-    noise: float
 
 
 @njit(cache=True)

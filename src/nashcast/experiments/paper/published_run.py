@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from nashcast.engines.replay_loop import fit_decoder, move
-from nashcast.experiments.paper.published_game import Departures, Sampler, play_published
+from nashcast.experiments.paper.departures import Departures, Sampler
+from nashcast.experiments.paper.kernels.mixture import fill_mixture_weights, mixture_scratch
+from nashcast.experiments.paper.published_game import play_published
+from nashcast.experiments.paper.replay_loop import fit_decoder, move
 from nashcast.federation import Replay
-from nashcast.maths.mixture import fill_mixture_weights, mixture_scratch
 from nashcast.streams import Stream
 
 

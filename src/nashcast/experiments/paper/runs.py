@@ -9,13 +9,13 @@ import numpy as np
 
 from nashcast.agents import Agent
 from nashcast.encoders.base import Noise
-from nashcast.engines import replay
+from nashcast.experiments.paper.departures import Departures, Sampler
 from nashcast.experiments.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
 from nashcast.experiments.paper.pretrained import encoders_for, stream_for
-from nashcast.experiments.paper.published_game import Departures, Sampler
-from nashcast.experiments.paper.published_run import replay_published
+from nashcast.experiments.paper.replay import replay_any
 from nashcast.experiments.paper.settings import Setting
 from nashcast.federation import Federation, Game, Replay
+from nashcast.games.lookback.fast import need_numba
 from nashcast.streams import Stream, open_stream
 
 KAPPA, ETA = 1.0, 1.0  # in all of the paper's settings
@@ -65,7 +65,7 @@ def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: in
             agents, game=game, anchored=anchored, ridge=KAPPA, budget=ETA, y_dim=stream.targets.shape[1],
             start=stream.start, seed=seed,
         )  # fmt: skip
-        return replay(federation, stream.inputs, stream.targets)
+        return replay_any(federation, stream.inputs, stream.targets)
 
 
 def encoders_of(setting: Setting, seed: int) -> list[Encoded]:
@@ -89,6 +89,9 @@ def _encoded(model, dataset, rounds, agents, features, noise, activation, causal
 
 
 def _published(setting: Setting, seed: int, stream: Stream, encoders: list[Encoded], departures: Departures) -> Replay:
+    need_numba("as published")
+    from nashcast.experiments.paper.published_run import replay_published
+
     Z = np.stack([each.series for each in encoders])
     N, R, p, d = Z.shape
     means, covariance = Z, np.zeros((N, R if setting.game else 1, p, p, d, d))

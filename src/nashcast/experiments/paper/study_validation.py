@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from nashcast.experiments.paper.departures import Departures
 from nashcast.experiments.paper.many import Options
-from nashcast.experiments.paper.published_game import Departures
 from nashcast.experiments.paper.runs import OURS, PUBLISHED, Way, run, stream_of
 from nashcast.experiments.paper.settings import Setting, printed_line
 from nashcast.experiments.paper.study_published import echo_table, searched_table

@@ -1,0 +1,1 @@
+"""Compiled twins (extra `fast`) of what pre-training spends its time on."""

@@ -1,0 +1,134 @@
+"""Theorem 2 spread over its agents: each plays its own part, and only its terms of the sums leave it.
+
+The agent's part is the reference solver's own code for one agent, the server's part its code for the sums.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+import numpy as np
+
+from nashcast.games.lookback import reference
+from nashcast.games.lookback.coupling import Condition
+from nashcast.games.lookback.problem import NOTHING, Problem, layout_alike
+
+# Numbers that overflow end in a condition that is not finite; the warnings on the way there say nothing more.
+_QUIET = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
+
+
+class AgentPart:
+    """One agent's part in one game: private memory, terms out, sums in.
+
+    features, means: (lookback, y_dim, features).   covariance: (lookback, y_dim, y_dim, features, features) or None.
+    weights: (lookback,).   targets: (lookback, y_dim).   start: (y_dim,).   noisy: whether any agent's features vary.
+
+    decoders: β, (lookback, features).   forecasts: Ŷ, (lookback + 1, 1, y_dim).
+    """
+
+    def __init__(self, features, means, covariance, weights, targets, start, ridge, decay, noisy: bool):
+        T, p, d = features.shape
+        flat = features.reshape(T, p * d)
+        self._game = Problem(
+            layout_alike(1, d, p, covariance is not None),
+            flat,
+            flat if means is None else means.reshape(T, p * d),
+            NOTHING if covariance is None else covariance.reshape(T, -1),
+            NOTHING,
+            weights.reshape(T, 1),
+            targets,
+            start.reshape(1, p),
+            np.array([ridge], dtype=float),
+            np.array([decay], dtype=float),
+        )
+        self._noisy = noisy
+        self._value, self._carry = reference.initial_value(1), np.zeros((0, 0))
+        self._terms: list[reference.Terms] = []  # the last step of the window first
+        self.decoders = np.empty((T, d))
+        self.forecasts = np.empty((T + 1, 1, p))
+        self.forecasts[0] = start
+
+    @_QUIET()
+    def backward(self, back: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """This agent's terms of F - I, f and the noise tensor at one step back."""
+        game = self._game
+        T, p = game.targets.shape
+        t = T - 1 - back
+        c = np.exp(-game.decay * back)
+        self._value = reference.append_functionals(self._value, c, game.targets[t])
+        b = reference.form_basis(self._carry, game.weights[t:], p)
+        noisy = self._noisy and t > 0
+        terms = reference.agents_terms(game, t, self._value, b, noisy)
+        self._terms.append(terms)
+        return *reference.sums(terms), _packed(reference.noise_tensor(terms)) if noisy else np.empty(0)
+
+    @_QUIET()
+    def receive(self, back: int, carry: np.ndarray, shift: np.ndarray, tensor: np.ndarray) -> None:
+        """What the server found from the sums of one step back."""
+        self._carry = carry
+        if back < len(self._game.targets) - 1:
+            noise = _unpacked(tensor, len(shift)) if tensor.size else None
+            self._value = reference.carry_value(self._value, self._terms[back], shift, noise)
+
+    @_QUIET()
+    def weighted_forecasts(self, t: int) -> np.ndarray:
+        """This agent's forecasts before step t, weighted by each step from the window's last back to t."""
+        return np.outer(self._game.weights[t:, 0][::-1], self.forecasts[t, 0]).ravel()
+
+    @_QUIET()
+    def forward(self, t: int, point: np.ndarray) -> None:
+        """Play step t, given ζ."""
+        game, terms = self._game, self._terms[len(self._game.targets) - 1 - t]
+        (group,) = game.layout.groups
+        beta = reference.play(group, terms.answers[0], point @ terms.slope + terms.offset)[0]
+        self.decoders[t] = beta
+        Z = game.features[t].reshape(game.layout.y_dim, -1)
+        self.forecasts[t + 1, 0] = self.forecasts[t, 0] + Z @ beta
+
+
+@lru_cache(maxsize=64)
+def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places of the lower triangle of a k×k matrix in its entries row by row, their mirror images, and which differ."""
+    r, c = np.tril_indices(k)
+    return r * k + c, c * k + r, np.flatnonzero(r != c)
+
+
+def _packed(tensor: np.ndarray) -> np.ndarray:
+    """A noise tensor as it travels: a map from a triangle to a triangle and k numbers, since κ is symmetric."""
+    k = round(np.sqrt(tensor.shape[1]))
+    lower, upper, apart = _triangle(k)
+    folded = tensor[:, lower]
+    folded[:, apart] += tensor[:, upper[apart]]
+    return np.concatenate([folded[lower], folded[k * k :]]).ravel()
+
+
+def _unpacked(packed: np.ndarray, k: int) -> np.ndarray:
+    lower, upper, _ = _triangle(k)
+    rows = packed.reshape(-1, len(lower))
+    tensor = np.zeros((k * k + k, k * k))
+    tensor[np.ix_(lower, lower)] = tensor[np.ix_(upper, lower)] = rows[: len(lower)]
+    tensor[k * k :, lower] = rows[len(lower) :]
+    return tensor
+
+
+class ServerPart:
+    """The server's part in one spread game: sums of terms in, what all agents need out."""
+
+    def __init__(self, lookback: int, y_dim: int):
+        self._T = lookback
+        self._carries, self._shifts = [np.zeros((0, 0))], [np.zeros(0)]
+
+    @_QUIET()
+    def solve(self, back: int, coupling: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray, Condition]:
+        """Carry, shift and condition of one step back, from the summed terms."""
+        del self._carries[back + 1 :], self._shifts[back + 1 :]
+        carry, shift, condition = reference.solve_sums(coupling, offset, self._carries[back])
+        self._carries.append(carry)
+        self._shifts.append(shift)
+        return carry, shift, condition
+
+    @_QUIET()
+    def point(self, t: int, forecasts: np.ndarray) -> np.ndarray:
+        """ζ of step t from the agents' summed weighted forecasts."""
+        back = self._T - 1 - t
+        return self._carries[back + 1] @ forecasts + self._shifts[back + 1]

@@ -1,0 +1,40 @@
+"""The standard normal distribution at points u = a/σ, each tail to full relative accuracy, without SciPy."""
+
+from __future__ import annotations
+
+from math import erfc, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+# Beyond this many standard deviations Φ and φ are 0 or 1 in float64, and u itself may overflow.
+CERTAIN = 40.0
+
+
+class Tails(NamedTuple):
+    """Points u with Φ(u), Φ(-u) and φ(u)."""
+
+    u: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    density: np.ndarray
+
+
+def upper_tail(u: np.ndarray) -> np.ndarray:
+    """Φ(-u)."""
+    scaled = (u / sqrt(2.0)).ravel().tolist()
+    return 0.5 * np.fromiter(map(erfc, scaled), np.float64, u.size).reshape(u.shape)
+
+
+def tails_at(u: np.ndarray) -> Tails:
+    small = upper_tail(np.abs(u))
+    positive = u > 0.0
+    density = np.exp(-0.5 * u * u) / sqrt(2.0 * pi)
+    return Tails(u, np.where(positive, 1.0 - small, small), np.where(positive, small, 1.0 - small), density)
+
+
+def tails(a: np.ndarray, noise: np.ndarray) -> Tails:
+    """The points a / noise, clipped where the normal distribution has become certain; noise > 0."""
+    inside = np.abs(a) < CERTAIN * noise
+    u = np.where(inside, np.divide(a, noise, where=inside, out=np.zeros_like(a)), np.where(a > 0.0, CERTAIN, -CERTAIN))
+    return tails_at(u)
