@@ -21,7 +21,7 @@ SCORE_MEMORY, SCALE_MEMORY = np.array([1.0, 0.95, 0.8]), np.array([0.98, 0.8, 0.
 # The same of the log score over rules, and the prior weight of persistence among them.
 TOP_MEMORY, TOP_SCALE_MEMORY, PERSISTENCE_PRIOR = 0.998, 0.98, 0.5
 # The last rule tells soon when errors fall by orders of magnitude.
-LAST_SCALE_MEMORY = 0.9
+LAST_SCALE_MEMORY = 0.5
 # Before so many labels nothing can be told from chance: the forecast is the last target.
 FIRST_LABELS = 4
 RULES = 1 + len(SCORE_MEMORY)
