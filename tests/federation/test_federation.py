@@ -12,7 +12,7 @@ from federations import random_agents, random_settings, random_stream
 
 import nashcast as nc
 from nashcast.agents import Participant
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.mixture_weights import mixture_weights
 
 HERE = Path(__file__).parent
 LINEAR = nc.encoders.Linear()

@@ -7,7 +7,7 @@ import nashcast as nc
 from nashcast.encoders import BuiltEncoder
 from nashcast.federation import algorithm, placements
 from nashcast.federation.placements import solve_views
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.mixture_weights import mixture_weights
 
 from golden import trace
 from reference import dense_game

@@ -5,7 +5,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.engines import replay
-from nashcast.maths.aggregation import RULES
+from nashcast.mixing.aggregation import RULES
 
 WITH_MEMORY = [name for name in RULES if name != "paper"]
 

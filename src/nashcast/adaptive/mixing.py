@@ -10,9 +10,9 @@ from numba import njit
 from nashcast.adaptive.decoding import FELL_BACK
 from nashcast.adaptive.memory import BERNSTEIN, LEARNT, POLYNOMIAL, ROWS, RULES, SPEEDS, TOP
 from nashcast.adaptive.plan import AGENTS
-from nashcast.maths.bernstein import fill_bernstein_weights, learn_gains
-from nashcast.maths.log_score import PRECISION, fill_weights, learn_scores
-from nashcast.maths.polynomial import fill_polynomial_weights, learn_polynomial
+from nashcast.adaptive.bernstein import fill_bernstein_weights, learn_gains
+from nashcast.adaptive.compiled_scores import PRECISION, fill_weights, learn_scores
+from nashcast.adaptive.polynomial import fill_polynomial_weights, learn_polynomial
 
 MEMORY = np.array([memory for memory, _ in SPEEDS])
 SCALE_MEMORY = np.array([scale for _, scale in SPEEDS])

@@ -18,7 +18,7 @@ from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation, Replay
 from nashcast.maths import check
 from nashcast.maths.game_plan import plan_for_each
-from nashcast.maths.mixture import mixture_scratch
+from nashcast.engines.compiled_mixture import mixture_scratch
 
 
 def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> Replay:

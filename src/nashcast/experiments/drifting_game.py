@@ -8,7 +8,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.maths.feature_moments import echo_moments, relu_moments
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.mixture_weights import mixture_weights
 from nashcast.maths.ridge import window_decoder
 
 STEPS, BREAK, CLIENT_WINDOW = 60, 45, 5

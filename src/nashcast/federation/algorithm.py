@@ -13,9 +13,9 @@ from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
 from nashcast.maths import check
-from nashcast.maths.expert_rule import AggregationRule
+from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.mixture_weights import mixture_weights
 
 
 @dataclass(frozen=True)

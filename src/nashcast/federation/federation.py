@@ -31,7 +31,7 @@ from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.maths import check
 from nashcast.maths.certificate import Certificate, certify
-from nashcast.maths.expert_rule import AggregationRule
+from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
 
 # Different reasons to fall back that are counted; the others are counted together.

@@ -10,7 +10,7 @@ from nashcast.agents import Agent
 from nashcast.encoders import EchoState, Linear, Persistence, QuadraticLags, RandomFeatures, Seasonal
 from nashcast.experiments.evaluation.method import Maker, Method, Problem, one
 from nashcast.federation import Federation, Game
-from nashcast.maths.aggregation import RULES
+from nashcast.mixing.aggregation import RULES
 
 FEDERATION, WITHOUT_GAME = "federation", "federation without its game"
 # Beyond this many inputs their products are too many for one agent.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from nashcast.maths.bernstein import largest_gain
+from nashcast.adaptive.bernstein import largest_gain
 
 
 @njit(cache=True)

@@ -1,50 +1,11 @@
-"""Theorem 1: the server's signed mixture weights, for one past step or a discounted window of them.
-
-The constraint 1ᵀw = η is met by w = η/N + v with 1ᵀv = 0. Such a v sees only how the agents differ from their mean,
-so it is a plain ridge regression of what the equal mixture missed on the agents' deviations:
-
-    v = Ỹᵀ (ỸỸᵀ + κI)⁻¹ (y - ηȲ),    Ȳ = mean over agents,  Ỹ = Ŷ - Ȳ1ᵀ.
-
-It equals the paper's A⁻¹(b - λ1), costs one system of the smaller of (window · y_dim) and N, and does not lose digits
-where the agents agree, as A⁻¹ does.
-"""
+"""The compiled twin of `mixing.mixture_weights`, for replay: the same sums in the same order, without allocating."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from nashcast.errors import InvalidInput
-from nashcast.maths import check, positive
-
-
-def mixture_weights(
-    forecasts: np.ndarray, target: np.ndarray, *, ridge: float, budget: float = 1.0, discount: float = 1.0
-) -> np.ndarray:
-    r"""Signed ridge weights whose sum is fixed (Theorem 1).
-
-    $$\min_w \sum_s \lambda^{S-1-s} \|y_s - \hat Y_s w\|^2 + \kappa\|w\|^2 \quad\text{s.t.}\quad 1^\top w = \eta$$
-
-    forecasts: $\hat Y$, shape (y_dim, agents) for one step, as in the paper, or (steps, y_dim, agents), oldest first.
-    target: $y$, shape (y_dim,) or (steps, y_dim).   ridge: $\kappa > 0$.   budget: $\eta$.
-    discount: $0 < \lambda \le 1$, the weight of a step relative to the next one.
-    """
-    Y = check.numbers("forecasts", forecasts, "(y_dim, agents) or (steps, y_dim, agents)")
-    if Y.ndim not in (2, 3) or 0 in Y.shape:
-        remedy = "Pass an array (y_dim, agents) or (steps, y_dim, agents), every length at least 1."
-        raise InvalidInput("forecasts", f"shape {check.shape_text(Y.shape)}", remedy)
-    check.finite("forecasts", Y)
-    y = check.array("target", target, Y.shape[:-1], "(y_dim,)" if Y.ndim == 2 else "(steps, y_dim)")
-    kappa = check.number("ridge", ridge, above=0.0)
-    eta = check.number("budget", budget)
-    fading = check.number("discount", discount, above=0.0, most=1.0)
-
-    p, N = Y.shape[-2:]
-    rows = Y.size // N
-    weights = np.empty(N)
-    scratch = np.empty((mixture_scratch(rows, N), max(rows, N)))
-    fill_mixture_weights(Y.reshape(rows, N), y.reshape(rows), p, kappa, eta, fading, scratch, weights)
-    return weights
+from nashcast.maths import positive
 
 
 @njit(cache=True)
