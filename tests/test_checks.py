@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from nashcast import Agent, InvalidInput, Moments, NashcastError
-from nashcast.agents import Answer
+from nashcast.agents.protocol import Answer
 from nashcast.checks import ContractViolation, agent_checks, check_agent, check_encoder, encoder_checks, is_plain
 from nashcast.encoders import (
     BuiltEncoder,

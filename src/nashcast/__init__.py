@@ -1,19 +1,20 @@
-"""Federate black-box forecasters online: signed closed-form mixture weights and an exact look-back Nash game."""
+"""Forecast one stream together: agents with private, frozen encoders learn jointly at a Nash equilibrium."""
 
 from nashcast import encoders
-from nashcast.agents import Agent
-from nashcast.agents.decoders import LongMemory, empty_memory, long_memory_decoder, remember, window_decoder
+from nashcast.agents.agent import Agent, Window
 from nashcast.client import Client
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
-from nashcast.federation import Federation, Game, Replay
+from nashcast.federation.default import default_agents, default_federation, rich_agent
+from nashcast.federation.federation import Federation, Replay
+from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.games.certificate import Certificate, certify
+from nashcast.games.joint import JointGame
 from nashcast.games.lookback.game import Equilibrium, respond, solve_game
-from nashcast.games.moments.features import Moments, clipped_moments, echo_moments, relu_moments
 from nashcast.intervals import Intervals
-from nashcast.maths.aggregation import aggregation_rule
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.aggregation import aggregation_rule
+from nashcast.mixing.mixture_weights import mixture_weights
 
-__version__ = "0.1.0.dev1"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Agent",
@@ -21,35 +22,22 @@ __all__ = [
     "Client",
     "Equilibrium",
     "Federation",
-    "Game",
     "Intervals",
     "InvalidInput",
-    "LongMemory",
-    "Moments",
+    "JointGame",
+    "LookbackGame",
     "NashcastError",
     "Replay",
     "SingularGame",
+    "Window",
     "aggregation_rule",
     "certify",
-    "clipped_moments",
+    "default_agents",
     "default_federation",
-    "echo_moments",
-    "empty_memory",
     "encoders",
-    "long_memory_decoder",
     "mixture_weights",
-    "relu_moments",
-    "remember",
+    "paper_federation",
     "respond",
+    "rich_agent",
     "solve_game",
-    "window_decoder",
 ]
-
-
-def __getattr__(name: str):
-    # It compiles what it runs, and needs the extra `fast`: imported when it is asked for.
-    if name == "default_federation":
-        from nashcast.adaptive import default_federation
-
-        return default_federation
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

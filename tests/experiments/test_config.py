@@ -52,7 +52,7 @@ def test_a_file_is_read_as_it_stands(tmp_path):
     config = load(tmp_path / "f.toml")
     assert (config.name, config.seed, config.steps) == ("two kinds", 7, None)
     assert (config.ridge, config.budget, config.anchored) == (2.0, 0.9, False)
-    assert config.game == nc.Game(lookback=2, every=3)
+    assert config.game == nc.LookbackGame(lookback=2, every=3)
     assert config.stream == schema.StreamConfig("concept-y2")
     random, line = config.agents
     assert (random.count, random.encoder, random.ridge, random.window) == (2, "random_features", 3.0, 6)
@@ -66,7 +66,7 @@ def test_what_is_left_out_has_the_library_s_own_defaults(tmp_path):
     config = load(tmp_path / "small.toml")
     assert (config.name, config.seed, config.game) == ("small", 0, None)
     assert (config.ridge, config.budget, config.anchored) == (1.0, 1.0, False)
-    assert parse({**document(), "game": {}}).game == nc.Game()
+    assert parse({**document(), "game": {}}).game == nc.LookbackGame()
     assert parse({**document(), "game": False}).game is None
 
 
@@ -234,7 +234,7 @@ def test_false_for_a_key_of_the_game_is_no_game(order):
     assert parse(changed(document(), {path: values[path] for path in order})).game is None
     assert parse(changed(document(), {"game.rewrite_past": False})).game is not None
     without = {**document(), "game": False}
-    assert parse(changed(without, {"game.lookback": 4})).game == nc.Game(lookback=4)
+    assert parse(changed(without, {"game.lookback": 4})).game == nc.LookbackGame(lookback=4)
     assert parse(changed(document(), {"game": False, "game.every": 2})).game is None
 
 

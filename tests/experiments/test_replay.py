@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
 from federations import random_agents, random_settings, random_stream
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.paper.replay import replay, replay_many
 
 
@@ -21,8 +22,8 @@ def made(seed, start=True):
         settings["start"] = np.zeros(y_dim)
     agents = random_agents(rng, y_dim)
     if rng.random() < 0.3:
-        agents.append(nc.Agent(nc.encoders.Forecaster(lambda x: np.full(y_dim, x.sum())), name="boss"))
-    return nc.Federation(agents, **settings), random_stream(rng, y_dim)
+        agents.append(PaperAgent(nc.encoders.Forecaster(lambda x: np.full(y_dim, x.sum())), name="boss"))
+    return nc.paper_federation(agents, **settings), random_stream(rng, y_dim)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -61,7 +62,7 @@ def test_replaying_needs_a_federation_that_has_learnt_nothing():
     ],
 )
 def test_bad_series_are_refused(change, words):
-    federation = nc.Federation([nc.Agent(nc.encoders.Linear())])
+    federation = nc.paper_federation([PaperAgent(nc.encoders.Linear())])
     series = {"inputs": np.ones((25, 2)), "targets": np.ones((25, 1)), **change}
     with pytest.raises(nc.InvalidInput) as caught:
         replay(federation, **series)
@@ -72,6 +73,6 @@ def test_an_encoder_that_fails_is_a_clear_error():
     def broken(x):
         return np.full(1, np.nan)
 
-    federation = nc.Federation([nc.Agent(nc.encoders.Callable(broken, features=1))])
+    federation = nc.paper_federation([PaperAgent(nc.encoders.Callable(broken, features=1))])
     with pytest.raises(nc.InvalidInput, match="features: got nan"):
         replay(federation, np.ones((5, 1)), np.ones((5, 1)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast import seeds
 from nashcast.experiments.config import changed, parse
 from nashcast.experiments.paper.replay import replay
@@ -27,11 +28,11 @@ DOCUMENT = {
 
 def by_hand(stream, **settings):
     random = [nc.encoders.RandomFeatures(4, seed=seeds.key(2024, "encoder", i), noise=0.3) for i in range(2)]
-    agents = [nc.Agent(encoder, ridge=2, decay=0.1, window=7) for encoder in random]
-    agents.append(nc.Agent(nc.encoders.EchoState(3, seed=5, samples=20), forgetting=0.98))
-    agents.append(nc.Agent(nc.encoders.Linear()))
-    settings = {"game": nc.Game(lookback=3, every=2), **settings}
-    return nc.Federation(agents, ridge=0.5, budget=0.95, start=stream.start, seed=2024, **settings)
+    agents = [PaperAgent(encoder, ridge=2, decay=0.1, window=7) for encoder in random]
+    agents.append(PaperAgent(nc.encoders.EchoState(3, seed=5, samples=20), forgetting=0.98))
+    agents.append(PaperAgent(nc.encoders.Linear()))
+    settings = {"game": nc.LookbackGame(lookback=3, every=2), **settings}
+    return nc.paper_federation(agents, ridge=0.5, budget=0.95, start=stream.start, seed=2024, **settings)
 
 
 def test_a_run_is_a_hand_made_federation_bit_for_bit():
@@ -72,7 +73,7 @@ def test_what_cannot_be_compiled_runs_online_with_the_same_verbs():
     seen = []
     about, arrays = run(config, progress=lambda done, total: seen.append((done, total)))
     stream = concept_shift(target=1)
-    federation = by_hand(stream, game=nc.Game(lookback=3, every=2, rewrite_past=True))
+    federation = by_hand(stream, game=nc.LookbackGame(lookback=3, every=2, rewrite_past=True))
     expected = federation.replay(stream.inputs[:70], stream.targets[:70])
     np.testing.assert_array_equal(arrays["forecasts"], expected.forecasts)
     np.testing.assert_array_equal(arrays["weights"], expected.weights)

@@ -3,6 +3,7 @@
 import numpy as np
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 
 
 def vendor(x):
@@ -28,13 +29,13 @@ def random_agents(rng, y_dim, count=None):
         settings = {"ridge": rng.uniform(0.3, 5), "decay": rng.uniform(0, 1), "window": int(rng.integers(1, 7))}
         if rng.random() < 0.2:
             settings["forgetting"] = rng.uniform(0.9, 1.0)
-        agents.append(nc.Agent(encoder, **settings))
+        agents.append(PaperAgent(encoder, **settings))
     return agents
 
 
 def random_settings(rng, y_dim):
     kind = rng.integers(4)
-    game = nc.Game(lookback=int(rng.integers(1, 5)), every=int(rng.integers(1, 5)))
+    game = nc.LookbackGame(lookback=int(rng.integers(1, 5)), every=int(rng.integers(1, 5)))
     settings = {
         "ridge": rng.uniform(0.3, 3),
         "budget": rng.uniform(0.5, 1.2),

@@ -11,8 +11,9 @@ import pytest
 from federations import random_agents, random_settings, random_stream
 
 import nashcast as nc
-from nashcast.agents import Participant
-from nashcast.maths.mixture import mixture_weights
+from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.protocol import Participant
+from nashcast.mixing.mixture_weights import mixture_weights
 
 HERE = Path(__file__).parent
 LINEAR = nc.encoders.Linear()
@@ -23,7 +24,7 @@ def made(seed, **change):
     rng = np.random.default_rng(seed)
     y_dim = int(rng.integers(1, 4))
     settings = {**random_settings(rng, y_dim), "start": np.zeros(y_dim), **change}
-    return nc.Federation(random_agents(rng, y_dim), **settings), random_stream(rng, y_dim)
+    return nc.paper_federation(random_agents(rng, y_dim), **settings), random_stream(rng, y_dim)
 
 
 def spread(seed):
@@ -31,7 +32,7 @@ def spread(seed):
     game = federation._settings.game
     if game is None:
         return federation, stream
-    placed = nc.Game(lookback=game.lookback, every=game.every, placement="spread")
+    placed = nc.LookbackGame(lookback=game.lookback, every=game.every, placement="spread")
     return made(seed, game=placed)
 
 
@@ -110,7 +111,7 @@ def test_bad_saved_files_are_refused(tmp_path):
     with pytest.raises(nc.InvalidInput, match=r"no file missing\.state"):
         made(1)[0].load(tmp_path / "missing.state")
     path.write_bytes(whole)
-    other = nc.Federation([nc.Agent(nc.encoders.Persistence())], y_dim=federation._y_dim)
+    other = nc.paper_federation([PaperAgent(nc.encoders.Persistence())], y_dim=federation._y_dim)
     with pytest.raises(nc.InvalidInput, match="another federation"):
         other.load(path)
     with pytest.raises(nc.InvalidInput, match=r"path: got .*Choose a folder"):
@@ -139,7 +140,7 @@ class Guarded:
 def test_the_server_touches_only_the_protocol(placement, tmp_path):
     rng = np.random.default_rng(3)
     agents = [Guarded(agent) for agent in random_agents(rng, 2, count=4)]
-    federation = nc.Federation(agents, game=nc.Game(lookback=2, placement=placement), y_dim=2, start=[0, 0])
+    federation = nc.paper_federation(agents, game=nc.LookbackGame(lookback=2, placement=placement), y_dim=2, start=[0, 0])
     X, Y = random_stream(rng, 2)
     federation.replay(X, Y)
     federation.learn_late(20, [1.0, 1.0])
@@ -149,9 +150,9 @@ def test_the_server_touches_only_the_protocol(placement, tmp_path):
 
 
 def run_with_transcript(features, agents=3, lookback=3):
-    made_agents = [nc.Agent(nc.encoders.RandomFeatures(features=features, seed=i), ridge=1.7) for i in range(agents)]
-    game = nc.Game(lookback=lookback, placement="spread")
-    federation = nc.Federation(made_agents, game=game, start=0.0, transcript=True)
+    made_agents = [PaperAgent(nc.encoders.RandomFeatures(features=features, seed=i), ridge=1.7) for i in range(agents)]
+    game = nc.LookbackGame(lookback=lookback, placement="spread")
+    federation = nc.paper_federation(made_agents, game=game, start=0.0, transcript=True)
     rng = np.random.default_rng(0)
     X, Y = random_stream(rng, 1, steps=6, x_dim=2)
     federation.replay(X, Y)
@@ -184,9 +185,9 @@ def test_messages_of_a_spread_game_do_not_depend_on_the_feature_size():
 def shared_run(shares, placement="central", steps=20, **change):
     """Agents that differ in what they share, and what each of them sent."""
     encoders = [nc.encoders.RandomFeatures(features=2 + i, seed=i, noise=0.3) for i in range(len(shares))]
-    agents = [nc.Agent(e, name=f"a{i}", share=s) for i, (e, s) in enumerate(zip(encoders, shares, strict=True))]
-    game = nc.Game(lookback=2, placement=placement)
-    federation = nc.Federation(agents, **{"game": game, "start": 0.0, "transcript": True, **change})
+    agents = [PaperAgent(e, name=f"a{i}", share=s) for i, (e, s) in enumerate(zip(encoders, shares, strict=True))]
+    game = nc.LookbackGame(lookback=2, placement=placement)
+    federation = nc.paper_federation(agents, **{"game": game, "start": 0.0, "transcript": True, **change})
     X, Y = random_stream(np.random.default_rng(8), 1, steps=steps, x_dim=2)
     result = federation.replay(X, Y)
     sent = {agent.name: set() for agent in agents}
@@ -229,7 +230,7 @@ def test_moments_stand_in_for_features_that_vary_and_only_for_those():
         drawn = agent._last(agent._features)
         np.testing.assert_array_equal(view.features, drawn if agent.share == "features" else view.means)
         assert not np.allclose(view.means, drawn)
-    certain = nc.Agent(LINEAR, share="moments")
+    certain = PaperAgent(LINEAR, share="moments")
     certain.begin(2, np.zeros(1), 1, 2)
     certain.forecast(np.ones(2))
     certain.learn(np.ones(1))
@@ -242,8 +243,8 @@ def test_features_that_are_certain_give_the_same_game_whether_shared_or_not():
     X, Y = random_stream(np.random.default_rng(9), 1, x_dim=2)
 
     def run(share):
-        agents = [nc.Agent(nc.encoders.Linear(lags=i), share=share, name=f"a{i}") for i in (1, 2)]
-        return nc.Federation(agents, game=nc.Game(lookback=2), start=0.0).replay(X, Y)
+        agents = [PaperAgent(nc.encoders.Linear(lags=i), share=share, name=f"a{i}") for i in (1, 2)]
+        return nc.paper_federation(agents, game=nc.LookbackGame(lookback=2), start=0.0).replay(X, Y)
 
     np.testing.assert_array_equal(run("moments").forecasts, run("features").forecasts)
     assert not np.allclose(run("sums").forecasts, run("features").forecasts)
@@ -253,8 +254,8 @@ def test_an_anchor_that_overflows_leaves_the_greedy_step():
     def huge(x):
         return np.array([1e300 * x[0]])
 
-    agents = [nc.Agent(nc.encoders.Callable(huge, features=1), name="wild"), nc.Agent(nc.encoders.Persistence())]
-    federation = nc.Federation(agents, game=None, anchored=True, start=0.0)
+    agents = [PaperAgent(nc.encoders.Callable(huge, features=1), name="wild"), PaperAgent(nc.encoders.Persistence())]
+    federation = nc.paper_federation(agents, game=None, anchored=True, start=0.0)
     for x, y in ((1e-300, 5.0), (1e-300, 9.0), (1e8, 2.0), (1e-300, 2.0)):
         assert np.isfinite(federation.predict_one(x))
         federation.learn_one(x, y)
@@ -342,10 +343,10 @@ def test_agents_that_fail_are_as_good_as_not_there(seed):
     ]
     inner = [nc.encoders.RandomFeatures(features=2 + i, seed=i, noise=0.2) for i in range(N)]
     agents = [
-        nc.Agent(Fails(e, p), ridge=ridge, window=window, name=f"a{i}")
+        PaperAgent(Fails(e, p), ridge=ridge, window=window, name=f"a{i}")
         for i, (e, p) in enumerate(zip(inner, patterns, strict=True))
     ]
-    federation = nc.Federation(agents, game=nc.Game(lookback=lookback), start=0.0)
+    federation = nc.paper_federation(agents, game=nc.LookbackGame(lookback=lookback), start=0.0)
     X, Y = random_stream(rng, 1, steps=steps, x_dim=2)
     result = federation.replay(X, Y)
     built = [encoder.build(2, 1) for encoder in inner]
@@ -365,10 +366,10 @@ def test_a_slow_agent_sits_out():
         return x
 
     agents = [
-        nc.Agent(nc.encoders.Callable(slow, features=1), name="slow"),
-        nc.Agent(nc.encoders.Linear(), name="quick"),
+        PaperAgent(nc.encoders.Callable(slow, features=1), name="slow"),
+        PaperAgent(nc.encoders.Linear(), name="quick"),
     ]
-    federation = nc.Federation(agents, start=0.0, deadline=0.02)
+    federation = nc.paper_federation(agents, start=0.0, deadline=0.02)
     federation.replay(np.ones((4, 1)), np.ones((4, 1)))
     assert federation.health["absences"] == {"slow": 4}
     assert "longer than the deadline of 0.02 s" in federation.health["reasons"]["slow"]
@@ -379,15 +380,15 @@ def test_nobody_there_means_the_last_target():
     def broken(x):
         raise OSError("no line")
 
-    federation = nc.Federation([nc.Agent(nc.encoders.Callable(broken, features=1))], start=3.0)
+    federation = nc.paper_federation([PaperAgent(nc.encoders.Callable(broken, features=1))], start=3.0)
     assert federation.predict_one(1.0) == 3.0
     federation.learn_one(1.0, 4.0)
     assert federation.predict_one(1.0) == 4.0
 
 
 def simple(**settings):
-    agents = [nc.Agent(nc.encoders.Linear(), name="linear"), nc.Agent(nc.encoders.RandomFeatures(features=3, seed=1))]
-    return nc.Federation(agents, **{"start": 0.0, **settings})
+    agents = [PaperAgent(nc.encoders.Linear(), name="linear"), PaperAgent(nc.encoders.RandomFeatures(features=3, seed=1))]
+    return nc.paper_federation(agents, **{"start": 0.0, **settings})
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
@@ -405,15 +406,15 @@ def test_without_a_label_nothing_is_learnt_and_forecasts_go_on(missing):
     assert federation.health["missing labels"] == 3
 
 
-@pytest.mark.parametrize("settings", [{"game": None, "anchored": True}, {"game": None}, {"game": nc.Game(lookback=3)}])
+@pytest.mark.parametrize("settings", [{"game": None, "anchored": True}, {"game": None}, {"game": nc.LookbackGame(lookback=3)}])
 @pytest.mark.parametrize("forgetting", [None, 0.9])
 def test_a_label_that_comes_late_but_before_it_is_needed_is_as_good_as_one_in_time(settings, forgetting):
     X, Y = random_stream(np.random.default_rng(2), 1, steps=30, x_dim=1)
 
     def fresh():
         encoder = nc.encoders.RandomFeatures(features=3, seed=1)
-        agents = [nc.Agent(nc.encoders.Linear(), name="linear"), nc.Agent(encoder, forgetting=forgetting)]
-        return nc.Federation(agents, start=0.0, **settings)
+        agents = [PaperAgent(nc.encoders.Linear(), name="linear"), PaperAgent(encoder, forgetting=forgetting)]
+        return nc.paper_federation(agents, start=0.0, **settings)
 
     in_time = fresh().replay(X, Y)
     late = fresh()
@@ -429,8 +430,8 @@ def test_a_federation_saved_before_a_late_label_learns_it_the_same(tmp_path):
     X, Y = random_stream(np.random.default_rng(4), 1, steps=30, x_dim=1)
 
     def fresh():
-        agents = [nc.Agent(nc.encoders.Linear()), nc.Agent(nc.encoders.RandomFeatures(features=3, seed=1))]
-        return nc.Federation(agents, game=nc.Game(lookback=3), start=0.0)
+        agents = [PaperAgent(nc.encoders.Linear()), PaperAgent(nc.encoders.RandomFeatures(features=3, seed=1))]
+        return nc.paper_federation(agents, game=nc.LookbackGame(lookback=3), start=0.0)
 
     whole = fresh()
     whole.replay(X[:10], Y[:10])
@@ -445,7 +446,7 @@ def test_a_federation_saved_before_a_late_label_learns_it_the_same(tmp_path):
 
 def test_the_step_that_stands_is_there_between_forecast_and_label():
     X, Y = random_stream(np.random.default_rng(5), 1, steps=8, x_dim=1)
-    federation = nc.Federation([nc.Agent(nc.encoders.Linear()), nc.Agent(nc.encoders.Persistence())], start=0.0)
+    federation = nc.paper_federation([PaperAgent(nc.encoders.Linear()), PaperAgent(nc.encoders.Persistence())], start=0.0)
     assert federation.present is None
     for x, y in zip(X, Y[:, 0], strict=True):
         forecast = federation.predict_one(x)
@@ -509,8 +510,8 @@ def test_missing_inputs_bench_those_who_cannot_do_without():
         def encode(self, x, state, noise):
             return np.nan_to_num(x[:1, None]), None
 
-    agents = [nc.Agent(Copes(), name="copes"), nc.Agent(nc.encoders.Linear(), name="linear")]
-    federation = nc.Federation(agents, start=0.0)
+    agents = [PaperAgent(Copes(), name="copes"), PaperAgent(nc.encoders.Linear(), name="linear")]
+    federation = nc.paper_federation(agents, start=0.0)
     federation.learn_one({"a": 1.0, "b": 2.0}, 1.0)
     federation.learn_one({"a": 1.0}, 1.0)
     federation.learn_one({"a": None, "b": 2.0}, 1.0)
@@ -572,8 +573,8 @@ def test_certificate_weights_and_names():
 
 def test_rewriting_the_past_changes_what_greedy_agents_learn_from():
     X, Y = random_stream(np.random.default_rng(5), 1, x_dim=1)
-    plain = simple(game=nc.Game(lookback=3, every=2)).replay(X, Y)
-    rewritten = simple(game=nc.Game(lookback=3, every=2, rewrite_past=True)).replay(X, Y)
+    plain = simple(game=nc.LookbackGame(lookback=3, every=2)).replay(X, Y)
+    rewritten = simple(game=nc.LookbackGame(lookback=3, every=2, rewrite_past=True)).replay(X, Y)
     assert not np.allclose(plain.forecasts, rewritten.forecasts)
 
 
@@ -587,8 +588,8 @@ def test_without_a_start_the_first_label_is_it():
 
 
 def test_several_targets_as_dicts():
-    agents = [nc.Agent(nc.encoders.Linear())]
-    federation = nc.Federation(agents, y_dim=2)
+    agents = [PaperAgent(nc.encoders.Linear())]
+    federation = nc.paper_federation(agents, y_dim=2)
     federation.learn_one({"x": 1.0}, {"a": 1.0, "b": 2.0})
     assert federation.predict_one({"x": 1.0}) == {"a": 1.0, "b": 2.0}
     with pytest.raises(nc.InvalidInput, match=r"y: got the unknown key 'c'\. Pass the keys a, b"):
@@ -596,25 +597,25 @@ def test_several_targets_as_dicts():
 
 
 BAD = [
-    (lambda: nc.Federation([]), "agents", "at least one"),
-    (lambda: nc.Federation([LINEAR]), "agents[0]", "nashcast.Agent"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)] * 2), "agents", "one agent for each place"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)], game=3), "game", "nashcast.Game"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)], anchored=True), "anchored", "game=None"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)], ridge=0), "ridge", "> 0"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)], y_dim=0), "y_dim", "≥ 1"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)], start=[1, 2]), "start", "(y_dim,) = (1,)"),
-    (lambda: nc.Federation([nc.Agent(LINEAR)], deadline=0), "deadline", "> 0"),
-    (lambda: nc.Game(lookback=0), "lookback", "≥ 1"),
-    (lambda: nc.Game(every=0), "every", "≥ 1"),
-    (lambda: nc.Game(placement="cloud"), "placement", "central, spread"),
-    (lambda: nc.Game(placement="spread", rewrite_past=True), "rewrite_past", "central"),
-    (lambda: nc.Agent(lambda x: x), "encoder", "nashcast.encoders"),
-    (lambda: nc.Agent(LINEAR, ridge=-1), "ridge", "> 0"),
-    (lambda: nc.Agent(LINEAR, decay=-1), "decay", "≥ 0"),
-    (lambda: nc.Agent(LINEAR, window=0), "window", "≥ 1"),
-    (lambda: nc.Agent(LINEAR, forgetting=1.5), "forgetting", "≤ 1"),
-    (lambda: nc.Agent(LINEAR, share="all"), "share", "forecasts, sums, moments, features"),
+    (lambda: nc.paper_federation([]), "agents", "at least one"),
+    (lambda: nc.paper_federation([LINEAR]), "agents[0]", "nashcast.Agent"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)] * 2), "agents", "one agent for each place"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], game=3), "game", "nashcast.Game"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], anchored=True), "anchored", "game=None"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], ridge=0), "ridge", "> 0"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], y_dim=0), "y_dim", "≥ 1"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], start=[1, 2]), "start", "(y_dim,) = (1,)"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], deadline=0), "deadline", "> 0"),
+    (lambda: nc.LookbackGame(lookback=0), "lookback", "≥ 1"),
+    (lambda: nc.LookbackGame(every=0), "every", "≥ 1"),
+    (lambda: nc.LookbackGame(placement="cloud"), "placement", "central, spread"),
+    (lambda: nc.LookbackGame(placement="spread", rewrite_past=True), "rewrite_past", "central"),
+    (lambda: PaperAgent(lambda x: x), "encoder", "nashcast.encoders"),
+    (lambda: PaperAgent(LINEAR, ridge=-1), "ridge", "> 0"),
+    (lambda: PaperAgent(LINEAR, decay=-1), "decay", "≥ 0"),
+    (lambda: PaperAgent(LINEAR, window=0), "window", "≥ 1"),
+    (lambda: PaperAgent(LINEAR, forgetting=1.5), "forgetting", "≤ 1"),
+    (lambda: PaperAgent(LINEAR, share="all"), "share", "forecasts, sums, moments, features"),
     (lambda: nc.encoders.RandomFeatures(features=0, seed=1), "features", "≥ 1"),
     (lambda: nc.encoders.RandomFeatures(features=2, seed=-1), "run_seed", "≥ 0"),
     (lambda: nc.encoders.EchoState(features=2, seed=1, activation="step"), "activation", "hard_sigmoid"),

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import BuiltEncoder
 from nashcast.federation import algorithm, placements
 from nashcast.federation.placements import solve_views
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.mixture_weights import mixture_weights
 
 from golden import trace
 from reference import dense_game
@@ -38,9 +39,9 @@ class Recorded(BuiltEncoder):
 
 def made(g):
     settings = {"ridge": float(g["gamma"]), "decay": float(g["alpha"]), "window": int(g["client_T"])}
-    agents = [nc.Agent(Recorded(g, i), **settings) for i in range(int(g["N"]))]
-    game = nc.Game(lookback=int(g["game_T"]), every=int(g["sync_freq"])) if bool(g["nash"]) else None
-    return nc.Federation(agents, game=game, y_dim=int(g["d_y"]), start=g["y"][0]), agents
+    agents = [PaperAgent(Recorded(g, i), **settings) for i in range(int(g["N"]))]
+    game = nc.LookbackGame(lookback=int(g["game_T"]), every=int(g["sync_freq"])) if bool(g["nash"]) else None
+    return nc.paper_federation(agents, game=game, y_dim=int(g["d_y"]), start=g["y"][0]), agents
 
 
 def run(g):

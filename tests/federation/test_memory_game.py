@@ -5,14 +5,15 @@ import pytest
 from federations import random_stream
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast import streams
 from nashcast.experiments.paper.replay import replay
 
 
 def agents(forgetting=0.97, ridge=0.2, order=(0, 1)):
     both = [
-        nc.Agent(nc.encoders.Linear(1), forgetting=forgetting, ridge=ridge, name="a"),
-        nc.Agent(nc.encoders.QuadraticLags(1), forgetting=forgetting, ridge=ridge, name="b"),
+        PaperAgent(nc.encoders.Linear(1), forgetting=forgetting, ridge=ridge, name="a"),
+        PaperAgent(nc.encoders.QuadraticLags(1), forgetting=forgetting, ridge=ridge, name="b"),
     ]
     return [both[i] for i in order]
 
@@ -53,14 +54,14 @@ def by_hand(X, Y, start, lookback, forgetting=0.97, ridge=0.2, game_ridge=3.0):
 def test_it_is_the_algorithm_written_out(lookback):
     X, Y = random_stream(np.random.default_rng(lookback), 1, steps=25, x_dim=2)
     start = np.array([0.3])
-    game = nc.Game(lookback=lookback, memory=True, ridge=3.0)
-    found = nc.Federation(agents(), game=game, start=start).replay(X, Y)
+    game = nc.LookbackGame(lookback=lookback, memory=True, ridge=3.0)
+    found = nc.paper_federation(agents(), game=game, start=start).replay(X, Y)
     np.testing.assert_allclose(found.forecasts[:, 0], by_hand(X, Y, start, lookback), atol=1e-8)
 
 
 def test_nobody_gains_by_deviating_from_it():
     X, Y = random_stream(np.random.default_rng(5), 1, steps=20, x_dim=2)
-    federation = nc.Federation(agents(), game=nc.Game(lookback=3, memory=True), start=0.0)
+    federation = nc.paper_federation(agents(), game=nc.LookbackGame(lookback=3, memory=True), start=0.0)
     federation.replay(X, Y)
     assert federation.health["games"] == 17
     assert federation.certificate().worst < 1e-8
@@ -68,12 +69,12 @@ def test_nobody_gains_by_deviating_from_it():
 
 def test_a_stiff_game_is_none_and_order_does_not_matter():
     X, Y = random_stream(np.random.default_rng(6), 1, steps=30, x_dim=2)
-    stiff = nc.Federation(agents(), game=nc.Game(lookback=1, memory=True, ridge=1e12), start=0.0).replay(X, Y)
-    none = nc.Federation(agents(), game=None, anchored=True, start=0.0).replay(X, Y)
+    stiff = nc.paper_federation(agents(), game=nc.LookbackGame(lookback=1, memory=True, ridge=1e12), start=0.0).replay(X, Y)
+    none = nc.paper_federation(agents(), game=None, anchored=True, start=0.0).replay(X, Y)
     np.testing.assert_allclose(stiff.forecasts, none.forecasts, atol=1e-6)
-    game = nc.Game(lookback=2, memory=True, ridge=2.0)
-    first = nc.Federation(agents(), game=game, start=0.0).replay(X, Y)
-    second = nc.Federation(agents(order=(1, 0)), game=game, start=0.0).replay(X, Y)
+    game = nc.LookbackGame(lookback=2, memory=True, ridge=2.0)
+    first = nc.paper_federation(agents(), game=game, start=0.0).replay(X, Y)
+    second = nc.paper_federation(agents(order=(1, 0)), game=game, start=0.0).replay(X, Y)
     np.testing.assert_allclose(first.forecasts, second.forecasts, atol=1e-9)
 
 
@@ -81,16 +82,16 @@ def test_under_drift_it_corrects_what_is_remembered():
     stream = streams.concept_shift(target=1)
 
     def error(game):
-        federation = nc.Federation(agents(1.0, 0.1), game=game, anchored=game is None, start=stream.start)
+        federation = nc.paper_federation(agents(1.0, 0.1), game=game, anchored=game is None, start=stream.start)
         return federation.replay(stream.inputs, stream.targets).mse
 
-    assert error(nc.Game(lookback=1, memory=True)) < 0.3 * error(None)
+    assert error(nc.LookbackGame(lookback=1, memory=True)) < 0.3 * error(None)
 
 
 def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
     X, Y = random_stream(np.random.default_rng(7), 1, steps=40, x_dim=2)
-    game = nc.Game(lookback=2, memory=True)
-    first, second = nc.Federation(agents(), game=game, start=0.0), nc.Federation(agents(), game=game, start=0.0)
+    game = nc.LookbackGame(lookback=2, memory=True)
+    first, second = nc.paper_federation(agents(), game=game, start=0.0), nc.paper_federation(agents(), game=game, start=0.0)
     first.replay(X[:20], Y[:20])
     first.save(tmp_path / "state.state")
     second.load(tmp_path / "state.state")
@@ -108,17 +109,17 @@ class Forgetful:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: nc.Game(memory=True, placement="spread"), "memory: got True in a spread game"),
-        (lambda: nc.Game(memory=True, rewrite_past=True), "memory: got True with rewrite_past"),
-        (lambda: nc.Game(ridge=0.0), "ridge: got"),
-        (lambda: nc.Game(ridge=1.0, placement="spread"), "ridge: got 1 in a spread game"),
-        (lambda: nc.Federation([Forgetful()], game=nc.Game(memory=True)), "`recall` their decoder"),
+        (lambda: nc.LookbackGame(memory=True, placement="spread"), "memory: got True in a spread game"),
+        (lambda: nc.LookbackGame(memory=True, rewrite_past=True), "memory: got True with rewrite_past"),
+        (lambda: nc.LookbackGame(ridge=0.0), "ridge: got"),
+        (lambda: nc.LookbackGame(ridge=1.0, placement="spread"), "ridge: got 1 in a spread game"),
+        (lambda: nc.paper_federation([Forgetful()], game=nc.LookbackGame(memory=True)), "`recall` their decoder"),
         (
-            lambda: replay(nc.Federation(agents(), game=nc.Game(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))),
+            lambda: replay(nc.paper_federation(agents(), game=nc.LookbackGame(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))),
             "game: got memory. Replay it online",
         ),
         (
-            lambda: replay(nc.Federation(agents(), game=nc.Game(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))),
+            lambda: replay(nc.paper_federation(agents(), game=nc.LookbackGame(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))),
             "game: got a ridge of its own. Replay it online",
         ),
     ],

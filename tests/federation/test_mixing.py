@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.paper.replay import replay
-from nashcast.maths.aggregation import RULES
+from nashcast.mixing.aggregation import RULES
 
 WITH_MEMORY = [name for name in RULES if name != "paper"]
 
@@ -18,17 +19,17 @@ def stream(steps=80, seed=0):
 
 def make(mixing="paper", game=None, broken=None, **settings):
     agents = [
-        nc.Agent(nc.encoders.Linear(), forgetting=0.98, name="linear"),
-        nc.Agent(nc.encoders.RandomFeatures(features=6, seed=1), forgetting=0.98, name="random"),
-        nc.Agent(nc.encoders.Persistence(), name="still"),
+        PaperAgent(nc.encoders.Linear(), forgetting=0.98, name="linear"),
+        PaperAgent(nc.encoders.RandomFeatures(features=6, seed=1), forgetting=0.98, name="random"),
+        PaperAgent(nc.encoders.Persistence(), name="still"),
     ]
     if broken is not None:
-        agents.append(nc.Agent(nc.encoders.Callable(broken, features=1), name="broken"))
+        agents.append(PaperAgent(nc.encoders.Callable(broken, features=1), name="broken"))
     anchored = game is None
-    return nc.Federation(agents, game=game, anchored=anchored, y_dim=2, mixing=mixing, start=[0.0, 0.0], **settings)
+    return nc.paper_federation(agents, game=game, anchored=anchored, y_dim=2, mixing=mixing, start=[0.0, 0.0], **settings)
 
 
-@pytest.mark.parametrize("game", [None, nc.Game(lookback=2)])
+@pytest.mark.parametrize("game", [None, nc.LookbackGame(lookback=2)])
 @pytest.mark.parametrize("name", WITH_MEMORY)
 def test_the_federation_weighs_as_the_rule_does(name, game):
     X, Y = stream()
@@ -133,15 +134,15 @@ def test_intervals_are_those_of_the_standalone_class_for_the_federation_and_each
 
 
 def test_one_target_gives_numbers_and_named_targets_give_names():
-    agent = [nc.Agent(nc.encoders.Linear(), name="a")]
-    federation = nc.Federation(agent, game=None, start=0.0)
+    agent = [PaperAgent(nc.encoders.Linear(), name="a")]
+    federation = nc.paper_federation(agent, game=None, start=0.0)
     for t in range(10):
         federation.predict_one([t / 3])
         low, high = federation.interval()
         assert isinstance(low, float)
         assert low < high
         federation.learn_one([t / 3], np.sin(t / 3) + 0.1)
-    named = nc.Federation([nc.Agent(nc.encoders.Linear())], game=None, start={"rain": 0.0, "wind": 1.0}, y_dim=2)
+    named = nc.paper_federation([PaperAgent(nc.encoders.Linear())], game=None, start={"rain": 0.0, "wind": 1.0}, y_dim=2)
     named.predict_one([1.0])
     assert set(named.interval()[0]) == {"rain", "wind"}
 

@@ -5,6 +5,7 @@ import pytest
 from river import evaluate, metrics
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.federation.river import as_river
 
 
@@ -13,12 +14,12 @@ def test_progressive_val_score_runs_unchanged():
     stream = [
         ({"a": float(x), "b": float(x**2)}, float(np.sin(i / 5) + 0.1 * x)) for i, x in enumerate(rng.normal(size=120))
     ]
-    agents = [nc.Agent(nc.encoders.Linear(), window=3), nc.Agent(nc.encoders.RandomFeatures(features=4, seed=1))]
-    federation = nc.Federation(agents)
+    agents = [PaperAgent(nc.encoders.Linear(), window=3), PaperAgent(nc.encoders.RandomFeatures(features=4, seed=1))]
+    federation = nc.paper_federation(agents)
     score = evaluate.progressive_val_score(stream, as_river(federation), metrics.MSE())
 
-    again = nc.Federation(
-        [nc.Agent(nc.encoders.Linear(), window=3), nc.Agent(nc.encoders.RandomFeatures(features=4, seed=1))]
+    again = nc.paper_federation(
+        [PaperAgent(nc.encoders.Linear(), window=3), PaperAgent(nc.encoders.RandomFeatures(features=4, seed=1))]
     )
     X = np.array([[x["a"], x["b"]] for x, _ in stream])
     Y = np.array([[y] for _, y in stream])
@@ -28,7 +29,7 @@ def test_progressive_val_score_runs_unchanged():
 def test_several_targets_as_river_has_them():
     rng = np.random.default_rng(1)
     stream = [({"a": float(x)}, {"u": float(x), "v": float(-x)}) for x in rng.normal(size=40)]
-    model = as_river(nc.Federation([nc.Agent(nc.encoders.Linear())], y_dim=2))
+    model = as_river(nc.paper_federation([PaperAgent(nc.encoders.Linear())], y_dim=2))
     metric = metrics.multioutput.MicroAverage(metrics.MSE())
     for x, y in stream:
         forecast = model.predict_one(x)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast import seeds
 
 from games import random_game, stacked
@@ -46,13 +47,13 @@ def games(compiled):
 
 def federation(placement):
     agents = [
-        nc.Agent(nc.encoders.RandomFeatures(features=3, seed=1, noise=0.3), window=4),
-        nc.Agent(nc.encoders.EchoState(features=2, seed=2, noise=0.3, samples=30), decay=0.2),
-        nc.Agent(nc.encoders.EchoState(features=3, seed=3, noise=0.2, samples=30, activation="tanh", leak=0.5)),
-        nc.Agent(nc.encoders.RandomFeatures(features=3, seed=4, noise=0.1), forgetting=0.95, ridge=0.5),
-        nc.Agent(nc.encoders.Linear(lags=2)),
+        PaperAgent(nc.encoders.RandomFeatures(features=3, seed=1, noise=0.3), window=4),
+        PaperAgent(nc.encoders.EchoState(features=2, seed=2, noise=0.3, samples=30), decay=0.2),
+        PaperAgent(nc.encoders.EchoState(features=3, seed=3, noise=0.2, samples=30, activation="tanh", leak=0.5)),
+        PaperAgent(nc.encoders.RandomFeatures(features=3, seed=4, noise=0.1), forgetting=0.95, ridge=0.5),
+        PaperAgent(nc.encoders.Linear(lags=2)),
     ]
-    return nc.Federation(agents, game=nc.Game(lookback=3, placement=placement), y_dim=2, start=np.zeros(2), seed=5)
+    return nc.paper_federation(agents, game=nc.LookbackGame(lookback=3, placement=placement), y_dim=2, start=np.zeros(2), seed=5)
 
 
 def series():

@@ -43,7 +43,7 @@ def replayed(makes, present, births, inputs, targets, settings):
     for i, make in enumerate(makes):
         away = {t for t in range(len(present)) if not present[t, i]}
         agents.append(Mortal(make, away, births[i], inputs, stand(i)))
-    federation = nc.Federation(agents, **settings)
+    federation = nc.paper_federation(agents, **settings)
     return federation.replay(inputs, targets)
 
 

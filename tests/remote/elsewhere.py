@@ -3,6 +3,7 @@
 import numpy as np
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.remote.hub_post import Failure
 from nashcast.remote.messages import Reply, Turn
@@ -30,7 +31,7 @@ def make_agents(y_dim, shares=("features",) * 6, forgetting=None):
     ]
     settings = [{"ridge": 0.8 + i / 7, "decay": i / 10, "window": 3 + i % 3} for i in range(len(encoders))]
     return [
-        nc.Agent(encoder, name=f"agent-{i}", share=share, forgetting=forgetting if i % 2 else None, **own)
+        PaperAgent(encoder, name=f"agent-{i}", share=share, forgetting=forgetting if i % 2 else None, **own)
         for i, (encoder, share, own) in enumerate(zip(encoders, shares, settings, strict=True))
     ]
 

@@ -6,6 +6,7 @@ import nkeys
 import numpy as np
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.remote.hub_post import Failure
 from nashcast.remote.masked_owner import MaskSettings
@@ -47,7 +48,7 @@ def make_team(count, random=True, y_dim=1, share="sums", forgetting=None):
         else:
             encoder = nc.encoders.RandomFeatures(features=2 + i % 3, seed=i, noise=0.3)
         own = {"ridge": 0.8 + i / 7, "decay": i / 10, "window": 3 + i % 3}
-        made.append(nc.Agent(encoder, name=name_of(i), share=share, forgetting=forgetting if i % 2 else None, **own))
+        made.append(PaperAgent(encoder, name=name_of(i), share=share, forgetting=forgetting if i % 2 else None, **own))
     return made
 
 

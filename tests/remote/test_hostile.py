@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.remote import hub as hub_module
 from nashcast.remote.broker import connect
 from nashcast.remote.complaints import Complaints
@@ -39,7 +40,7 @@ UNREADABLE = (
 
 def hostile_agents():
     return [
-        nc.Agent(nc.encoders.RandomFeatures(features=2, seed=70 + i, noise=0.2 * (i > 0)), name=name, share="sums")
+        PaperAgent(nc.encoders.RandomFeatures(features=2, seed=70 + i, noise=0.2 * (i > 0)), name=name, share="sums")
         for i, name in enumerate(HOSTILE)
     ]
 
@@ -158,7 +159,7 @@ class Gang:
 def test_ten_thousand_hostile_messages(tmp_path):
     names, X, Y = [*HONEST.values(), *HOSTILE], *make_stream(1, steps=STEPS)
     folder = found(tmp_path, *names)
-    settings = {"game": nc.Game(lookback=LOOKBACK, placement="spread"), "start": 0.25, "seed": 3, "run": 5}
+    settings = {"game": nc.LookbackGame(lookback=LOOKBACK, placement="spread"), "start": 0.25, "seed": 3, "run": 5}
     with broker(folder) as running:
         gang = Gang(X)
         try:
@@ -182,7 +183,7 @@ def test_ten_thousand_hostile_messages(tmp_path):
     # The others' results, and the federation's, to the bit: as if those had sat out the same steps.
     twins = [Twin(agent, each.away, X) for agent, each in zip(hostile_agents(), gang.members, strict=True)]
     honest = [agent for agent in spies.make_agents(SHARES) if agent.name in HONEST.values()]
-    twin = nc.Federation([*honest, *twins], **{k: v for k, v in settings.items() if k != "run"})
+    twin = nc.paper_federation([*honest, *twins], **{k: v for k, v in settings.items() if k != "run"})
     expected = twin.replay(X, Y)
     for field in ("forecasts", "weights", "agents"):
         np.testing.assert_array_equal(found_there[field], getattr(expected, field))
@@ -215,9 +216,9 @@ def test_extreme_numbers_stay_numbers_and_bench_nobody_else(game, y_dim):
     settings = {
         "none": {"game": None},
         "anchored": {"game": None, "anchored": True},
-        "central": {"game": nc.Game(lookback=3)},
-        "rewriting": {"game": nc.Game(lookback=2, every=2, rewrite_past=True)},
-        "spread": {"game": nc.Game(lookback=3, placement="spread")},
+        "central": {"game": nc.LookbackGame(lookback=3)},
+        "rewriting": {"game": nc.LookbackGame(lookback=2, every=2, rewrite_past=True)},
+        "spread": {"game": nc.LookbackGame(lookback=3, placement="spread")},
     }[game] | {"y_dim": y_dim, "start": np.zeros(y_dim), "seed": 3}
     wild = ("agent-1", "agent-4")
 
@@ -231,7 +232,7 @@ def test_extreme_numbers_stay_numbers_and_bench_nobody_else(game, y_dim):
             return fuzz.extreme(self._rng, reply) if name in wild else reply
 
     X, Y = make_stream(y_dim, steps=40)
-    plain = nc.Federation(families(y_dim), **settings).replay(X, Y)
+    plain = nc.paper_federation(families(y_dim), **settings).replay(X, Y)
     for shares in (("features",) * 6, ("moments",) * 6):
         for seed in range(3):
             remote, _ = make_remote(families(y_dim, shares), X, settings, Extreme, seed=seed)
@@ -281,7 +282,7 @@ def test_complaints_are_few_and_all_are_counted():
 def turns_of_a_run():
     """The turns of real runs to agent-0, with calls of every kind."""
     turns = []
-    for settings in ({"game": nc.Game(lookback=2, placement="spread")}, {"game": nc.Game(lookback=2)}):
+    for settings in ({"game": nc.LookbackGame(lookback=2, placement="spread")}, {"game": nc.LookbackGame(lookback=2)}):
         X, Y = make_stream(1, steps=6)
         remote, transport = make_remote(families(1), X, {"start": 0.0, **settings})
         remote.replay(X, Y)

@@ -17,10 +17,10 @@ from elsewhere import MIXED, assert_same, make_agents, make_stream
 NAMES = [f"agent-{i}" for i in range(5)]
 STEPS, SPREAD_STEPS = 200, 100
 CASES = {
-    "central": (1, ("features",) * 6, {"game": nc.Game(lookback=3)}),
-    "central, mixed": (2, MIXED, {"game": nc.Game(lookback=2, every=2)}),
-    "spread": (1, ("sums",) * 6, {"game": nc.Game(lookback=3, placement="spread")}),
-    "spread, mixed": (2, MIXED, {"game": nc.Game(lookback=2, placement="spread")}),
+    "central": (1, ("features",) * 6, {"game": nc.LookbackGame(lookback=3)}),
+    "central, mixed": (2, MIXED, {"game": nc.LookbackGame(lookback=2, every=2)}),
+    "spread": (1, ("sums",) * 6, {"game": nc.LookbackGame(lookback=3, placement="spread")}),
+    "spread, mixed": (2, MIXED, {"game": nc.LookbackGame(lookback=2, placement="spread")}),
     "anchored": (2, MIXED, {"game": None, "anchored": True}),
     "no game": (1, MIXED, {"game": None}),
 }
@@ -76,7 +76,7 @@ def test_five_processes_give_the_numbers_of_one(case, tmp_path, running, forked)
             forked(serve, i, y_dim, shares, hub.url, running.folder, state, log=tmp_path / f"{i}.log")
         assert hub.wait_for_agents(LONG) == []
         remote = hub.replay(X, Y)
-        plain = nc.Federation(make_agents(y_dim, shares)[:5], **settings)
+        plain = nc.paper_federation(make_agents(y_dim, shares)[:5], **settings)
         assert_same(remote, plain.replay(X, Y))
         assert hub.health == plain.health
         assert hub.health["absences"] == {}
@@ -84,8 +84,8 @@ def test_five_processes_give_the_numbers_of_one(case, tmp_path, running, forked)
 
 def test_a_hub_goes_on_from_its_file_or_begins_anew(tmp_path, running, forked):
     X, Y = make_stream(1, steps=30)
-    settings = {"game": nc.Game(lookback=3, placement="spread"), "start": 0.0, "seed": 3, "agents": NAMES[:2]}
-    plain = nc.Federation(make_agents(1)[:2], **{key: settings[key] for key in ("game", "start", "seed")})
+    settings = {"game": nc.LookbackGame(lookback=3, placement="spread"), "start": 0.0, "seed": 3, "agents": NAMES[:2]}
+    plain = nc.paper_federation(make_agents(1)[:2], **{key: settings[key] for key in ("game", "start", "seed")})
     expected = plain.replay(X, Y).forecasts[:, 0]
     for i in range(2):
         url = f"{running.url}/tide"

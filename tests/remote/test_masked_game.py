@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.remote.mask_rule import least_present, next_present
 from nashcast.remote.messages import JoinGame
 from nashcast.remote.owner import Owner
@@ -16,7 +17,7 @@ pytest.importorskip("cryptography")
 
 
 def settings_of(lookback, y_dim, every=1, **more):
-    game = nc.Game(lookback=lookback, every=every, placement="spread")
+    game = nc.LookbackGame(lookback=lookback, every=every, placement="spread")
     return {"game": game, "y_dim": y_dim, "start": np.zeros(y_dim), "seed": 3, "ridge": 0.7, **more}
 
 
@@ -40,7 +41,7 @@ def test_a_masked_game_has_the_numbers_of_one_in_this_process(lookback, y_dim, r
     X, Y = make_stream(y_dim, steps=15, seed=seed)
     settings = settings_of(lookback, y_dim, every=1 + seed % 2)
     remote, transport = make_masked(make_team(count, random, y_dim), X, settings)
-    plain = nc.Federation(make_team(count, random, y_dim), **settings)
+    plain = nc.paper_federation(make_team(count, random, y_dim), **settings)
     assert_close(remote.replay(X, Y), plain.replay(X, Y))
     assert remote.health == plain.health
     assert remote.health["games"] == len(range(lookback + lookback % settings["game"].every, 15, 1 + seed % 2))
@@ -131,8 +132,8 @@ def test_who_may_be_missing_is_found_out_before_the_game():
     away, sits_out = name_of(1), name_of(5)
 
     def team():
-        agents = [nc.Agent(Copes(1 + i), name=name_of(i), share="sums") for i in range(5)]
-        return [*agents, nc.Agent(nc.encoders.Linear(), name=sits_out, share="sums")]
+        agents = [PaperAgent(Copes(1 + i), name=name_of(i), share="sums") for i in range(5)]
+        return [*agents, PaperAgent(nc.encoders.Linear(), name=sits_out, share="sums")]
 
     def lose(name, told):
         return "before" if name == away and 5 <= told.step < 9 else None
@@ -198,7 +199,7 @@ def test_games_with_those_who_are_there_whatever_gets_lost(seed):
 
 def test_other_inputs_in_the_same_step_are_forecast_with_the_same_game():
     X, Y = make_stream(1, steps=7)
-    plain = nc.Federation(make_team(6), **settings_of(1, 1))
+    plain = nc.paper_federation(make_team(6), **settings_of(1, 1))
     curious, transport = make_masked(make_team(6), X, settings_of(1, 1))
     for x, y in zip(X, Y, strict=True):
         for other in (x + 1, x - 1, x + 2, x - 2, x):
@@ -227,7 +228,7 @@ def test_a_window_that_changes_within_a_step_is_not_played_twice():
 def test_labels_that_are_missing_or_late_are_learnt_alike():
     X, Y = make_stream(1, steps=30)
     remote, _ = make_masked(make_team(6), X, settings_of(1, 1))
-    plain = nc.Federation(make_team(6), **settings_of(1, 1))
+    plain = nc.paper_federation(make_team(6), **settings_of(1, 1))
     for t in range(30):
         found, expected = remote.predict_one(X[t]), plain.predict_one(X[t])
         assert abs(found - expected) <= 1e-12 * max(1, abs(expected))
@@ -365,7 +366,7 @@ def test_a_hub_killed_at_any_moment_goes_on_and_is_answered_alike(seed, tmp_path
             remote = RemoteFederation(list(owners), transport, masked=True, **{**settings, "run": None if t else run})
             if t:
                 remote.load(path)
-    whole = nc.Federation(make_team(5, y_dim=2), **settings).replay(X, Y)
+    whole = nc.paper_federation(make_team(5, y_dim=2), **settings).replay(X, Y)
     np.testing.assert_allclose(forecasts, whole.forecasts, rtol=1e-12)
     assert len(crashes) > 8
     assert {masking.attempt for *_, masking in invitations(transport)} == {0}
@@ -410,23 +411,23 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "words"), [
-    ({"game": nc.Game()}, "masked: got True with a central game. Pass game=Game(placement='spread')"),
+    ({"game": nc.LookbackGame()}, "masked: got True with a central game. Pass game=Game(placement='spread')"),
     ({"game": None}, "masked: got True without a game. Pass game=Game(placement='spread')"),
-    ({"game": nc.Game(placement="spread")}, "masked: got True with 5 agents, a look-back of 3 and y_dim 1. It takes 6"),
-    ({"game": nc.Game(placement="spread"), "y_dim": 3}, "and y_dim 3. It takes 8 agents: have more of them, or a"),
+    ({"game": nc.LookbackGame(placement="spread")}, "masked: got True with 5 agents, a look-back of 3 and y_dim 1. It takes 6"),
+    ({"game": nc.LookbackGame(placement="spread"), "y_dim": 3}, "and y_dim 3. It takes 8 agents: have more of them, or a"),
 ])  # fmt: skip
 def test_a_game_that_cannot_be_masked_is_refused(settings, words):
     names = [name_of(i) for i in range(5)]
     with pytest.raises(nc.InvalidInput) as caught:
         RemoteFederation(names, None, masked=True, **settings)
     assert words in str(caught.value)
-    assert RemoteFederation(names, None, masked=True, game=nc.Game(2, placement="spread"))
+    assert RemoteFederation(names, None, masked=True, game=nc.LookbackGame(2, placement="spread"))
 
 
 def test_too_few_agents_are_told_in_health_and_nobody_is_asked_for_terms():
     X, Y = make_stream(1, steps=8)
     remote, transport = make_masked(make_team(6), X, settings_of(2, 1))  # random features take 8
-    assert_close(remote.replay(X, Y), nc.Federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y))
+    assert_close(remote.replay(X, Y), nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y))
     assert remote.health["fell back"] == {"masks: 6 agents can play; it takes 8": 6}
     assert list(invitations(transport)) == []
     none = make_team(6, share="forecasts")

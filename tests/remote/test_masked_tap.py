@@ -20,7 +20,7 @@ NAMES = [f"agent-{i}" for i in range(COUNT)]
 def tapped_run(folder, masked):
     """All bytes, every term the agents had, and the forecasts."""
     X, Y = make_stream(1, steps=STEPS)
-    settings = {"game": nc.Game(lookback=2, placement="spread"), "start": 0.25, "seed": 3}
+    settings = {"game": nc.LookbackGame(lookback=2, placement="spread"), "start": 0.25, "seed": 3}
     found(folder, *NAMES)
     trusted = folder / "trusted.toml"
     lines = [f'{name} = "{key}"' for name, key in enrolment.read(folder).agents.items()]

@@ -30,7 +30,7 @@ from masked_teams import (
 )
 
 pytest.importorskip("cryptography")
-SETTINGS = {"game": nc.Game(lookback=2, placement="spread"), "start": 0.0, "seed": 3}
+SETTINGS = {"game": nc.LookbackGame(lookback=2, placement="spread"), "start": 0.0, "seed": 3}
 
 
 # What crosses

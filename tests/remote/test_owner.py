@@ -10,6 +10,7 @@ import pytest
 from test_wire import draw
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Invitation, Sync
 from nashcast.remote import messages as m
 from nashcast.remote import owner as owner_module
@@ -28,7 +29,7 @@ JOIN = m.JoinGame(Invitation(np.ones((2, 1)), np.ones(2), ONE, True))
 
 
 def random_features(**settings):
-    return nc.Agent(nc.encoders.RandomFeatures(features=3, seed=1), **{"name": "desk", "ridge": 1.7, **settings})
+    return PaperAgent(nc.encoders.RandomFeatures(features=3, seed=1), **{"name": "desk", "ridge": 1.7, **settings})
 
 
 def asked(owner, step, *calls):
@@ -84,7 +85,7 @@ def watched(share, settings, y_dim=1):
     return b"".join([transport.owners["agent-0"].hello(), *transport.sent["agent-0"]]), private
 
 
-SPREAD, CENTRAL = {"game": nc.Game(lookback=2, placement="spread")}, {"game": nc.Game(lookback=2)}
+SPREAD, CENTRAL = {"game": nc.LookbackGame(lookback=2, placement="spread")}, {"game": nc.LookbackGame(lookback=2)}
 NO_GAME, ANCHORED = {"game": None}, {"game": None, "anchored": True}
 NOTHING = {"features": False, "expected": False, "decoders": False, "settings": False}
 LEVELS = [
@@ -116,7 +117,7 @@ def test_only_what_is_shared_leaves_an_agent(share, settings, leaves):
 def test_an_introduction_says_no_more_than_is_needed(share, said):
     (introduced,) = asked(Owner(random_features(share=share)), 0, BEGIN).results
     assert introduced == (*said, None)
-    relative = Owner(nc.Agent(nc.encoders.Forecaster(lambda x: x[:1]), name="vendor", share=share))
+    relative = Owner(PaperAgent(nc.encoders.Forecaster(lambda x: x[:1]), name="vendor", share=share))
     assert asked(relative, 0, BEGIN).results[0].relative == (share == "features")
 
 
@@ -130,7 +131,7 @@ def test_features_leave_only_where_they_are_asked_for():
 def test_the_log_says_what_was_sent_and_the_counts_add_up():
     lines, X = [], make_stream(1, steps=6)[0]
     agents = make_agents(1)
-    remote, transport = make_remote(agents, X, {"game": nc.Game(lookback=2), "start": 0.0})
+    remote, transport = make_remote(agents, X, {"game": nc.LookbackGame(lookback=2), "start": 0.0})
     transport.owners["agent-0"] = owner = Owner(agents[0], log=lines.append)
     remote.replay(*make_stream(1, steps=6))
     owner.answer(b"")
@@ -189,8 +190,8 @@ def test_missed_steps_are_sat_out_from_where_it_is():
         asked_for.append((first, last))
         return [*inputs[first:last], None]  # the last is not to be had
 
-    owner = Owner(nc.Agent(encoder, name="echo"), inputs=fetch)
-    twin = nc.Agent(encoder, name="echo")
+    owner = Owner(PaperAgent(encoder, name="echo"), inputs=fetch)
+    twin = PaperAgent(encoder, name="echo")
     twin.begin(*BEGIN[:4])
     asked(owner, 0, BEGIN, FORECAST)
     assert asked(owner, 6, m.Missed(0, 5)).reason == ""
@@ -321,7 +322,7 @@ class Breaks(nc.encoders.BuiltEncoder):
 
 def test_a_call_that_fails_is_told_and_leaves_the_agent_as_it_was():
     encoder = Breaks()
-    owner = Owner(nc.Agent(encoder, name="vendor"))
+    owner = Owner(PaperAgent(encoder, name="vendor"))
     for where, words in (("build", "RuntimeError: the vendor is down"), ("moments", "Unprintable")):
         encoder.where = {where}
         assert asked(owner, 0, BEGIN, FORECAST).reason == words
@@ -348,17 +349,17 @@ def test_a_call_that_fails_is_told_and_leaves_the_agent_as_it_was():
 @pytest.mark.parametrize("placement", ["central", "spread"])
 def test_a_black_box_that_fails_in_a_game_sits_the_step_out(placement):
     X, Y = make_stream(1, steps=30)
-    settings = {"game": nc.Game(lookback=2, placement=placement), "start": 0.0}
+    settings = {"game": nc.LookbackGame(lookback=2, placement=placement), "start": 0.0}
     failing = {"moments": {5, 6, 11}, "encode": {8, 20}}
     encoder = Breaks()
 
     def agents(vendor):
-        return [*make_agents(1)[:3], nc.Agent(vendor, name="vendor")]
+        return [*make_agents(1)[:3], PaperAgent(vendor, name="vendor")]
 
     remote, transport = make_remote(agents(encoder), X, settings)
     away = set().union(*failing.values())
     # After a step at which it fails in anything but the forecast its memory is taken further by what it sees.
-    twin = nc.Federation([*make_agents(1)[:3], Twin(agents(Breaks())[3], away, X)], **settings)
+    twin = nc.paper_federation([*make_agents(1)[:3], Twin(agents(Breaks())[3], away, X)], **settings)
     for t in range(30):
         encoder.where = {where for where, steps in failing.items() if t in steps}
         forecast = remote.predict_one(X[t])
@@ -373,7 +374,7 @@ def test_a_black_box_that_fails_in_a_game_sits_the_step_out(placement):
 
 def test_a_reply_too_large_to_be_sent_is_told():
     encoder = nc.encoders.RandomFeatures(features=300, seed=1)
-    owner = Owner(nc.Agent(encoder, name="large"))
+    owner = Owner(PaperAgent(encoder, name="large"))
     reply = asked(owner, 0, BEGIN, FORECAST, m.View())
     assert reply.reason.startswith("reply: got what cannot be sent (")
     assert asked(owner, 0, FORECAST).reason == ""
@@ -390,7 +391,7 @@ def test_a_state_that_cannot_be_written_or_read_is_told(tmp_path):
     asked(owner, 0, BEGIN, FORECAST)
     for other, words in [
         (random_features(name="other"), "state: got state.state, of agent 'desk'. Pass the file that this agent wrote"),
-        (nc.Agent(nc.encoders.Linear(lags=2), name="desk"), "features: got shape (5, 1, 3). Restore an agent whose"),
+        (PaperAgent(nc.encoders.Linear(lags=2), name="desk"), "features: got shape (5, 1, 3). Restore an agent whose"),
     ]:
         with pytest.raises(nc.InvalidInput) as caught:
             Owner(other, state=path)

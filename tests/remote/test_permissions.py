@@ -151,7 +151,7 @@ def test_nothing_that_is_tried_gets_in_or_disturbs_the_run(tmp_path):
     folder, elsewhere = found(tmp_path / "f", *spies.NAMES, "eve", tls=True), tmp_path / "elsewhere"
     elsewhere.mkdir()
     X, Y = make_stream(1, steps=5000)
-    settings = {"game": nc.Game(lookback=2, placement="spread"), "start": 0.25, "seed": 3}
+    settings = {"game": nc.LookbackGame(lookback=2, placement="spread"), "start": 0.25, "seed": 3}
     names = list(MEMBERS.values())
     failure = []
 
@@ -182,7 +182,7 @@ def test_nothing_that_is_tried_gets_in_or_disturbs_the_run(tmp_path):
     if failure:
         raise failure[0]
     steps = len(rows)
-    twin = nc.Federation([agent for agent in spies.make_agents(SHARES) if agent.name in names], **settings)
+    twin = nc.paper_federation([agent for agent in spies.make_agents(SHARES) if agent.name in names], **settings)
     for got, expected in zip(zip(*rows, strict=True), twin.replay(X[:steps], Y[:steps])[:3], strict=True):
         np.testing.assert_array_equal(np.array(got), expected)
     assert health == twin.health

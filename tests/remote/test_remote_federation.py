@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.paper.replay import replay
 from nashcast.federation import placements
 from nashcast.remote.hub_post import Failure
@@ -29,12 +30,12 @@ ALL = ("features",) * 6
 GAMES = {
     "no game": {"game": None},
     "anchored": {"game": None, "anchored": True},
-    "central": {"game": nc.Game(lookback=3)},
-    "central, every 2": {"game": nc.Game(lookback=2, every=2)},
-    "central, every 3": {"game": nc.Game(lookback=3, every=3)},
-    "rewriting": {"game": nc.Game(lookback=2, every=2, rewrite_past=True)},
-    "spread": {"game": nc.Game(lookback=3, placement="spread")},
-    "spread, every 2": {"game": nc.Game(lookback=1, every=2, placement="spread")},
+    "central": {"game": nc.LookbackGame(lookback=3)},
+    "central, every 2": {"game": nc.LookbackGame(lookback=2, every=2)},
+    "central, every 3": {"game": nc.LookbackGame(lookback=3, every=3)},
+    "rewriting": {"game": nc.LookbackGame(lookback=2, every=2, rewrite_past=True)},
+    "spread": {"game": nc.LookbackGame(lookback=3, placement="spread")},
+    "spread, every 2": {"game": nc.LookbackGame(lookback=1, every=2, placement="spread")},
 }
 
 
@@ -52,7 +53,7 @@ def test_a_federation_over_bytes_is_the_same_to_the_bit(game, y_dim, shares):
     X, Y = make_stream(y_dim)
     settings = settings_of(game, y_dim)
     remote, _ = make_remote(make_agents(y_dim, shares), X, settings)
-    plain = nc.Federation(make_agents(y_dim, shares), **settings)
+    plain = nc.paper_federation(make_agents(y_dim, shares), **settings)
     assert_same(remote.replay(X, Y), plain.replay(X, Y))
     assert remote.health == plain.health
     assert remote.weights == plain.weights
@@ -65,7 +66,7 @@ def test_labels_that_are_missing_or_late_are_learnt_alike(game, forgetting):
     X, Y = make_stream(2, steps=40)
     settings = settings_of(game, 2, start=None)
     remote, transport = make_remote(make_agents(2, MIXED, forgetting), X, settings)
-    plain = nc.Federation(make_agents(2, MIXED, forgetting), **settings)
+    plain = nc.paper_federation(make_agents(2, MIXED, forgetting), **settings)
     for t in range(40):
         late = t % 7 == 3 and t > 5
         for federation in (remote, plain):
@@ -87,7 +88,7 @@ def test_asking_for_other_inputs_changes_nothing():
     X, Y = make_stream(1, steps=20)
     for game in ("anchored", "central", "spread"):
         settings = settings_of(game, 1)
-        plain = nc.Federation(make_agents(1, MIXED), **settings)
+        plain = nc.paper_federation(make_agents(1, MIXED), **settings)
         curious, _ = make_remote(make_agents(1, MIXED), X, settings)
         for x, y in zip(X, Y, strict=True):
             expected = plain.predict_one(x)
@@ -125,7 +126,7 @@ def test_a_step_takes_as_many_turns_as_promised(game, shares, turns):
 def test_a_spread_game_takes_the_same_bytes_whatever_the_features():
     def traffic(features):
         encoders = [nc.encoders.RandomFeatures(features=features, seed=i) for i in range(3)]
-        agents = [nc.Agent(encoder, name=f"agent-{i}") for i, encoder in enumerate(encoders)]
+        agents = [PaperAgent(encoder, name=f"agent-{i}") for i, encoder in enumerate(encoders)]
         X, Y = make_stream(1, steps=8)
         remote, _ = make_remote(agents, X, settings_of("spread", 1))
         steps = []
@@ -165,7 +166,7 @@ def run_with_late_labels(federation, X, Y):
 
 def twin_of(away, X, settings, y_dim, shares, forgetting=None):
     agents = [Twin(agent, away[agent.name], X) for agent in make_agents(y_dim, shares, forgetting)]
-    return nc.Federation(agents, **settings)
+    return nc.paper_federation(agents, **settings)
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game != "central, every 3"])
@@ -350,7 +351,7 @@ def test_an_owner_that_lost_its_memory_begins_anew_and_the_rest_goes_on(game, gr
     away = {agent.name: set() for agent in make_agents(1)}
     if not greeted:  # that it has to begin anew is noticed when it cannot answer
         away |= {name: {step} for name, step in lost_at.items()}
-    twin = nc.Federation([Reborn(agent, away[agent.name], X) for agent in make_agents(1)], **settings)
+    twin = nc.paper_federation([Reborn(agent, away[agent.name], X) for agent in make_agents(1)], **settings)
     for t in range(40):
         for name, step in lost_at.items():
             if t == step:
@@ -448,7 +449,7 @@ def test_a_hub_killed_at_any_moment_goes_on_from_its_last_save(game, seed, tmp_p
                 remote.load(path)
             assert remote.run == run
             assert remote.step == t
-    whole = nc.Federation(make_agents(2, MIXED, 0.95), **{k: v for k, v in settings.items() if k != "run"})
+    whole = nc.paper_federation(make_agents(2, MIXED, 0.95), **{k: v for k, v in settings.items() if k != "run"})
     expected = run_with_late_labels(whole, X, Y) if late else whole.replay(X, Y).forecasts
     np.testing.assert_array_equal(forecasts, expected)
     assert transport.crashes > 2
@@ -481,7 +482,7 @@ def test_what_was_saved_by_another_hub_is_refused(tmp_path):
     ):
         with pytest.raises(nc.InvalidInput, match="the state of another federation"):
             other.load(tmp_path / "hub.npz")
-    plain = nc.Federation(make_agents(1), **settings_of("central", 1))
+    plain = nc.paper_federation(make_agents(1), **settings_of("central", 1))
     with pytest.raises(nc.InvalidInput, match="the state of another federation"):
         plain.load(tmp_path / "hub.npz")
 
@@ -519,7 +520,7 @@ def test_hellos_of_strangers_are_refused():
     X, Y = make_stream(1, steps=2)
     remote, transport = make_remote(make_agents(1), X, settings_of("central", 1), LocalTransport)
     assert remote.traffic == {"turns": 0, "down": 0, "up": 0}
-    stranger = Owner(nc.Agent(nc.encoders.Linear(), name="stranger"))
+    stranger = Owner(PaperAgent(nc.encoders.Linear(), name="stranger"))
     with pytest.raises(MalformedMessage, match=r"hello\.name: got 'stranger', which is no agent of this federation"):
         remote.greet(stranger.hello())
     with pytest.raises(MalformedMessage, match="cut off"):
@@ -564,10 +565,10 @@ def test_malformed_replies_hurt_nobody_and_leave_no_memory_behind():
 
     rng = np.random.default_rng(9)
     X, Y = make_stream(1, steps=300, x_dim=1)
-    game = {"game": nc.Game(lookback=2, every=5), "start": 0.0, "history": 10}
+    game = {"game": nc.LookbackGame(lookback=2, every=5), "start": 0.0, "history": 10}
 
     def agents():
-        return [nc.Agent(nc.encoders.Linear(), name=f"a{i}", ridge=1 + i) for i in range(12)]
+        return [PaperAgent(nc.encoders.Linear(), name=f"a{i}", ridge=1 + i) for i in range(12)]
 
     class Hostile(LocalTransport):
         count = 0
@@ -603,7 +604,7 @@ def test_malformed_replies_hurt_nobody_and_leave_no_memory_behind():
     finally:
         tracemalloc.stop()
     away = [range(10**6) if i > 1 else () for i in range(12)]
-    twin = nc.Federation([Twin(agent, gone, X) for agent, gone in zip(agents(), away, strict=True)], **game)
+    twin = nc.paper_federation([Twin(agent, gone, X) for agent, gone in zip(agents(), away, strict=True)], **game)
     np.testing.assert_array_equal(np.concatenate([r.forecasts for r in (one, two, three)]), twin.replay(X, Y).forecasts)
     assert transport.count == 10 * len(X)
     assert remote.health["absences"] == {f"a{i}": len(X) for i in range(2, 12)}

@@ -60,7 +60,7 @@ def same(one, other):
 
 
 def test_a_turn_that_comes_again_gets_the_same_reply_in_the_middle_of_a_game_too():
-    asked = turns_of(nc.Game(lookback=2, placement="spread"), 6)
+    asked = turns_of(nc.LookbackGame(lookback=2, placement="spread"), 6)
     said = []
     runner = Runner(make_agents(1)[0], "nats://127.0.0.1:1/tide", key="", sent=said.append)
     messages = [Message(turn) for turn, _ in asked for _ in range(3)]
@@ -120,14 +120,14 @@ def test_what_was_missed_is_looked_for_until_the_broker_is_back(monkeypatch):
 def test_a_lost_memory_sees_all_inputs_again_from_the_very_first(lost_at):
     """Between two steps, so that the hub has counted on it for the one before."""
     X, Y = make_stream(1, steps=12)
-    settings = {"game": nc.Game(lookback=2), "start": 0.0, "seed": 3}
+    settings = {"game": nc.LookbackGame(lookback=2), "start": 0.0, "seed": 3}
     remote, transport = make_remote(make_agents(1)[:2], X, settings, LocalTransport)
     births = [set(), {lost_at}]
     agents = [
         Mortal(lambda i=i: make_agents(1)[i], set(), births[i], X, lambda i=i: twin._state.forecasts[i])
         for i in range(2)
     ]
-    twin = nc.Federation(agents, **settings)
+    twin = nc.paper_federation(agents, **settings)
     for t in range(12):
         if t == lost_at:
             fresh = Owner(make_agents(1)[1], inputs=seen(X))

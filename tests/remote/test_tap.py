@@ -20,10 +20,10 @@ from taps import Tap, doubles_in, settings_in, singles_in
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "threat-model.md"
 STEPS = 25
 RUNS = {
-    "spread": (nc.Game(lookback=3, placement="spread"), ("sums", "forecasts", "sums", "forecasts")),
-    "spread, others": (nc.Game(lookback=2, placement="spread"), ("forecasts", "sums", "forecasts", "sums")),
-    "central": (nc.Game(lookback=3), ("features", "moments", "features", "moments")),
-    "central, others": (nc.Game(lookback=2), ("moments", "features", "moments", "features")),
+    "spread": (nc.LookbackGame(lookback=3, placement="spread"), ("sums", "forecasts", "sums", "forecasts")),
+    "spread, others": (nc.LookbackGame(lookback=2, placement="spread"), ("forecasts", "sums", "forecasts", "sums")),
+    "central": (nc.LookbackGame(lookback=3), ("features", "moments", "features", "moments")),
+    "central, others": (nc.LookbackGame(lookback=2), ("moments", "features", "moments", "features")),
 }
 
 
@@ -48,7 +48,7 @@ class Tapped:
             self.lines = {name: tap.line(name) for name in (*spies.NAMES, "hub")}
             self.bytes = b"|".join(bytes(part) for line in tap.lines for part in (line.up, line.down))
         agents = [spies.Spy(agent) for agent in spies.make_agents(shares)]
-        twin = nc.Federation(agents, **settings)
+        twin = nc.paper_federation(agents, **settings)
         self.expected = twin.replay(X, Y)[:3]
         self.twin_health = twin.health
         self.secrets = {agent.name: agent.secrets for agent in agents}

@@ -167,7 +167,7 @@ class History:
 
 
 def _moved(new: Scales, old: Scales) -> bool:
-    near = (np.abs(new.mean - old.mean) <= _SHIFT * old.spread)
+    near = np.abs(new.mean - old.mean) <= _SHIFT * old.spread
     for now, before in ((new.spread, old.spread), (new.change, old.change)):
         near &= (now <= _RATIO * before) & (_RATIO * now >= before)
     return not near.all()

@@ -304,7 +304,9 @@ def input_columns(agent: Agent, x_dim: int, names: Sequence[str] | None) -> np.n
     for one in agent.inputs:
         if isinstance(one, str):
             if names is None or one not in names:
-                known = "Inputs have no names here: pass places." if names is None else f"Pass some of {', '.join(names)}."
+                known = (
+                    "Inputs have no names here: pass places." if names is None else f"Pass some of {', '.join(names)}."
+                )
                 raise InvalidInput(f"inputs of agent {agent.name!r}", repr(one), known)
             columns.append(list(names).index(one))
         elif one >= x_dim:

@@ -11,11 +11,8 @@ from nashcast import validation as check
 from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
-from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, State
+from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, State, input_context
 from nashcast.errors import InvalidInput
-from nashcast.maths.feature_moments import Moments
-from nashcast.maths.game_spread import AgentPart
-from nashcast.maths.ridge import fade, fill_long_memory_decoder, remember_in_place, remember_row, solve_ridge
 from nashcast.games.lookback.spread import AgentPart
 from nashcast.games.moments.features import EchoParameters, Moments
 
@@ -44,7 +41,7 @@ class ReplayPart(NamedTuple):
     forgetting: float  # 0: learn from the window
 
 
-class Agent:
+class PaperAgent:
     r"""encoder: what turns inputs into features.   name: shown in tables.
 
     ridge: $\gamma > 0$ and decay: $\alpha \ge 0$ of its decoder and of its part in the game.
@@ -122,13 +119,18 @@ class Agent:
         if not self._built.accepts_missing and not check.all_finite(x):
             return Answer(None, "its encoder does not accept missing inputs")
         try:
-            raw, state = self._built.encode(x, self._encoder_state, Noise(self._key, self._step))
+            raw, state = self._encoded(x)
             raw = check.array("features", raw, self._features.shape[1:], "(y_dim, features)")
         except Exception as error:
             # Whatever a black box raises must not stop the others: it sits out, and the reason is told.
             return Answer(None, f"{type(error).__name__}: {error}")
         self._fit()
         return self._answer(x, raw, state, self._present, self._decoder)
+
+    def _encoded(self, x: np.ndarray):
+        context = input_context(x, Noise(self._key, self._step), self._encoder_state)
+        state = self._built.advance(context)
+        return self._built.encode(context._replace(state=state)), state
 
     def sit_out(self) -> None:
         self._pending = None
@@ -137,7 +139,7 @@ class Agent:
         """Let the encoder see an input that the agent has missed, so that its memory is that of the stream."""
         if self._built.accepts_missing or check.all_finite(x):
             with suppress(Exception):  # a black box that fails here has at most an older memory
-                _, self._encoder_state = self._built.encode(x, self._encoder_state, Noise(self._key, self._step))
+                self._encoder_state = self._encoded(x)[1]
 
     def introduction(self) -> tuple[bool, bool]:
         """Whether its features are taken relative to where it stands, and whether they vary."""

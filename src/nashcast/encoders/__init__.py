@@ -1,38 +1,52 @@
 """Frozen feature maps, one family to a file. Each is a description; `build` makes it for given dimensions."""
 
-from nashcast.encoders.base import BuiltEncoder, EchoParameters, Encoder, Noise
+from nashcast.encoders.analogs import Analogs
+from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Context, Encoder, Noise, RowEncoder
 from nashcast.encoders.callable import Callable
 from nashcast.encoders.echo_state import EchoState
 from nashcast.encoders.embeddings import Embeddings
 from nashcast.encoders.forecaster import Forecaster
-from nashcast.encoders.lags import Linear, QuadraticLags
+from nashcast.encoders.lags import Lags, Linear
 from nashcast.encoders.onnx import OnnxModel
 from nashcast.encoders.persistence import Persistence
 from nashcast.encoders.pretrain import pretrain_transformer
+from nashcast.encoders.quadratic import Quadratic
 from nashcast.encoders.random_features import RandomFeatures
+from nashcast.encoders.random_lags import RandomLags
+from nashcast.encoders.reservoir import Reservoir
 from nashcast.encoders.river import RiverModel
 from nashcast.encoders.seasonal import Seasonal
+from nashcast.encoders.seasonal_smoothing import SeasonalSmoothing
 from nashcast.encoders.sklearn import SklearnRegressor, SklearnTransformer
 from nashcast.encoders.transformer import Transformer
+from nashcast.encoders.trend import Trend
 
 __all__ = [
+    "Analogs",
     "BuiltEncoder",
+    "BuiltForecaster",
     "Callable",
-    "EchoParameters",
+    "Context",
     "EchoState",
     "Embeddings",
     "Encoder",
     "Forecaster",
+    "Lags",
     "Linear",
     "Noise",
     "OnnxModel",
     "Persistence",
-    "QuadraticLags",
+    "Quadratic",
     "RandomFeatures",
+    "RandomLags",
+    "Reservoir",
     "RiverModel",
+    "RowEncoder",
     "Seasonal",
+    "SeasonalSmoothing",
     "SklearnRegressor",
     "SklearnTransformer",
     "Transformer",
+    "Trend",
     "pretrain_transformer",
 ]

@@ -17,7 +17,7 @@ import numpy as np
 
 from nashcast.encoders.rows import Rows, Scales
 from nashcast.games.moments.counter_noise import standard_normals
-from nashcast.games.moments.feature_moments import Moments
+from nashcast.games.moments.features import EchoParameters, Moments
 
 State = Any
 
@@ -29,7 +29,7 @@ class Noise(NamedTuple):
     step: int
 
     def standard_normal(self, size: int) -> np.ndarray:
-        return standard_normals(self.key, self.step, size)
+        return standard_normals(self.key, self.step, np.arange(size))
 
 
 class Context(NamedTuple):
@@ -45,17 +45,6 @@ class Context(NamedTuple):
     rows: Rows | None  # the same step in standardised form
     noise: Noise
     state: State = None
-
-
-class EchoParameters(NamedTuple):
-    """The parts of the paper's echo state, so that a replay can sample its moments in compiled code."""
-
-    drive: np.ndarray  # A x_t + b, (steps, y_dim, features)
-    recurrent: np.ndarray
-    noise: np.ndarray
-    samples: int
-    activation: int
-    leak: float
 
 
 class BuiltEncoder:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.encoders.base import BuiltEncoder, Context
 from nashcast.errors import InvalidInput
 
 
@@ -43,11 +43,14 @@ class _Built(BuiltEncoder):
         self._projections: dict[int, np.ndarray] = {}
         self.features = description.features
 
-    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        values = check.numbers("function", self._description.function(x), "numbers").ravel()
+    def encode(self, context: Context) -> np.ndarray:
+        return self.projected(check.numbers("function", self._description.function(context.x), "numbers").ravel())
+
+    def projected(self, values: np.ndarray) -> np.ndarray:
+        """Numbers as features (y_dim, features), brought down by the projection if there are more."""
         if values.size == self._shape[0] * self._shape[1]:
-            return values.reshape(self._shape), None
-        return (self._projection(values.size) @ values).reshape(self._shape), None
+            return values.reshape(self._shape)
+        return (self._projection(values.size) @ values).reshape(self._shape)
 
     def _projection(self, size: int) -> np.ndarray:
         wanted = self._shape[0] * self._shape[1]

@@ -8,10 +8,8 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.base import BuiltEncoder, EchoParameters, Noise
+from nashcast.encoders.base import BuiltEncoder, Context, Noise
 from nashcast.errors import InvalidInput
-from nashcast.maths.feature_moments import ACTIVATIONS, Moments, fill_echo_moments
-from nashcast.encoders.base import BuiltEncoder, Noise
 from nashcast.games.moments.counter_noise import standard_normals
 from nashcast.games.moments.features import ACTIVATIONS, EchoParameters, Moments, drawn_steps, sample_echo_moments
 
@@ -66,11 +64,13 @@ class _Built(BuiltEncoder):
     def start(self) -> np.ndarray:
         return np.zeros_like(self._b)
 
-    def encode(self, x: np.ndarray, state: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
-        W = noise.standard_normal(self.features)
-        h = self._activate((self._A @ x)[:, None] + self._B @ state + self._b + self._sigma[:, None] * W)
-        Z = h if self._leak == 1.0 else (1.0 - self._leak) * state + self._leak * h
-        return Z, Z
+    def advance(self, context: Context) -> np.ndarray:
+        W, state = context.noise.standard_normal(self.features), context.state
+        h = self._activate((self._A @ context.x)[:, None] + self._B @ state + self._b + self._sigma[:, None] * W)
+        return h if self._leak == 1.0 else (1.0 - self._leak) * state + self._leak * h
+
+    def encode(self, context: Context) -> np.ndarray:
+        return context.state
 
     def echo(self, inputs: np.ndarray) -> EchoParameters:
         drive = np.stack([self._A @ x for x in inputs])[:, :, None] + self._b

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Context
 from nashcast.encoders.callable import Callable
 from nashcast.errors import InvalidInput
 
@@ -32,21 +32,20 @@ class Forecaster:
         if not callable(self.function):
             raise InvalidInput("function", check.describe(self.function), "Pass something that can be called with x.")
 
-    def build(self, x_dim: int, y_dim: int) -> BuiltForecaster:
-        return BuiltForecaster("function", lambda inputs: [self.function(x) for x in inputs], y_dim)
+    def build(self, x_dim: int, y_dim: int) -> BlackBox:
+        return BlackBox("function", lambda inputs: [self.function(x) for x in inputs], y_dim)
 
 
-class BuiltForecaster(BuiltEncoder):
-    """Rows of y_dim forecasts as one feature. `argument` is what messages call the black box."""
-
-    features = 1
-    relative = True
+class BlackBox(BuiltForecaster):
+    """A model that gives y_dim numbers for an input: its forecast. `argument` is what messages call it."""
 
     def __init__(self, argument: str, answers: Answers, y_dim: int):
         self._argument, self._answers, self._y_dim = argument, answers, y_dim
 
-    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        return self._forecasts(x[None])[0], None
+    def forecast(self, context: Context, horizon: int) -> np.ndarray:
+        said = np.full((1, horizon, self._y_dim), np.nan)
+        said[0, 0] = self._forecasts(context.x[None])[0, :, 0]
+        return said
 
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
         return self._forecasts(inputs), None
@@ -72,18 +71,18 @@ class BuiltFeatures(BuiltEncoder):
         self._shape, self._seeded = (dimensions[1], features), seed is not None
         self.features = features
 
-    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        return self._projected(x[None], noise)[0], None
+    def encode(self, context: Context) -> np.ndarray:
+        return self._projected(context.x[None])[0]
 
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
-        return self._projected(inputs, Noise(key, first_step)), None
+        return self._projected(inputs), None
 
-    def _projected(self, inputs: np.ndarray, noise: Noise) -> np.ndarray:
+    def _projected(self, inputs: np.ndarray) -> np.ndarray:
         features = np.empty((len(inputs), *self._shape))
         for t, row in enumerate(self._answers(inputs)):
             values = check.numbers(self._argument, row, "numbers").ravel()
             self._check_size(values.size)
-            features[t] = self._project.encode(values, None, noise)[0]  # no noise enters a projection
+            features[t] = self._project.projected(values)
         return features
 
     def _check_size(self, size: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.encoders.base import BuiltEncoder, Context
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,5 @@ class _Built(BuiltEncoder):
     def __init__(self, y_dim: int):
         self._nothing = np.zeros((y_dim, 0))
 
-    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        return self._nothing, None
+    def encode(self, context: Context) -> np.ndarray:
+        return self._nothing

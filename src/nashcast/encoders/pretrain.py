@@ -10,10 +10,9 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders import attention
+from nashcast.encoders import attention as plain_attention
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
-from nashcast.encoders import attention as plain_attention
 from nashcast.games.lookback.fast import has_numba
 
 # The paper, "Pre-training Details for transformer Models", and the authors' code.

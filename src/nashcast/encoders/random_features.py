@@ -8,9 +8,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.base import BuiltEncoder, Noise
-from nashcast.maths.counter_noise import standard_normal_at
-from nashcast.maths.feature_moments import RELU, Moments, drive, fill_exact_moments
+from nashcast.encoders.base import BuiltEncoder, Context, Noise
 from nashcast.games.moments.counter_noise import standard_normals
 from nashcast.games.moments.features import Moments, exact_moments
 
@@ -45,8 +43,8 @@ class _Built(BuiltEncoder):
         self._A, self._b, self._sigma = A, b, sigma
         self.features = b.shape[1]
 
-    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        return self._activate(x[None], noise.standard_normal(self.features)[None])[0], None
+    def encode(self, context: Context) -> np.ndarray:
+        return self._activate(context.x[None], context.noise.standard_normal(self.features)[None])[0]
 
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
         steps = np.arange(first_step, first_step + len(inputs))

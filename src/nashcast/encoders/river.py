@@ -12,7 +12,7 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder
-from nashcast.encoders.forecaster import BuiltFeatures, BuiltForecaster, optional
+from nashcast.encoders.forecaster import BlackBox, BuiltFeatures, optional
 from nashcast.errors import InvalidInput
 
 
@@ -59,7 +59,7 @@ class RiverModel:
         if y_dim != 1:
             remedy = f"It forecasts one target and there are y_dim = {y_dim}: wrap one model for each in a Forecaster."
             raise InvalidInput("model", f"a {type(self.model).__name__}", remedy)
-        return BuiltForecaster("model", lambda inputs: [self.model.predict_one(entries(x)) for x in inputs], y_dim)
+        return BlackBox("model", lambda inputs: [self.model.predict_one(entries(x)) for x in inputs], y_dim)
 
 
 def _ordered(values: dict) -> list:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.forecaster import BuiltFeatures, BuiltForecaster, optional
+from nashcast.encoders.forecaster import BlackBox, BuiltFeatures, optional
 from nashcast.errors import InvalidInput
 
 
@@ -52,9 +52,9 @@ class SklearnRegressor:
     def __post_init__(self):
         _check_fitted(self.model, "predict", "regressor")
 
-    def build(self, x_dim: int, y_dim: int) -> BuiltForecaster:
+    def build(self, x_dim: int, y_dim: int) -> BlackBox:
         _check_inputs(self.model, x_dim)
-        return BuiltForecaster("model", lambda inputs: np.asarray(self.model.predict(inputs)), y_dim)
+        return BlackBox("model", lambda inputs: np.asarray(self.model.predict(inputs)), y_dim)
 
 
 def _check_fitted(model, method: str, kind: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.encoders.base import BuiltEncoder, Context
 from nashcast.errors import InvalidInput
 
 # The paper, "Pre-training Details for transformer Models".
@@ -191,16 +191,19 @@ class _Built(BuiltEncoder):
         self.features = description.features
 
     def start(self) -> np.ndarray:
-        """The inputs before this one, at most context - 1 of them; none at first."""
+        """The last inputs, at most `context` of them; none at first."""
         return np.zeros((0, self._x_dim))
 
-    def encode(self, x: np.ndarray, state: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
-        window = np.concatenate([state, x[None]])
-        return self._forward(window[None]).reshape(self._shape), self._keep(window)
+    def advance(self, context: Context) -> np.ndarray:
+        return np.concatenate([self._before(context.state), context.x[None]])
+
+    def encode(self, context: Context) -> np.ndarray:
+        return self._forward(context.state[None]).reshape(self._shape)
 
     def encode_series(
         self, inputs: np.ndarray, state: np.ndarray, key: int, first_step: int
     ) -> tuple[np.ndarray, np.ndarray]:
+        state = self._before(state)
         seen = np.concatenate([state, inputs])
         flat = np.empty((len(inputs), self._positions.shape[1]))
         # Until the context is full every step has a window of its own length; from there all have the same.
@@ -212,10 +215,11 @@ class _Built(BuiltEncoder):
             stop = min(t + batch, len(inputs))
             rows = np.arange(t, stop)[:, None] + len(state) - self._context + 1 + np.arange(self._context)
             flat[t:stop] = self._forward(seen[rows])
-        return flat.reshape(-1, *self._shape), self._keep(seen)
+        return flat.reshape(-1, *self._shape), seen[max(0, len(seen) - self._context) :].copy()
 
-    def _keep(self, seen: np.ndarray) -> np.ndarray:
-        return seen[max(0, len(seen) - self._context + 1) :].copy()
+    def _before(self, state: np.ndarray) -> np.ndarray:
+        """The inputs that the next one is seen with."""
+        return state[max(0, len(state) - self._context + 1) :]
 
     def _forward(self, windows: np.ndarray) -> np.ndarray:
         """Outputs (windows, d_model) at the last of positions 0, 1, … of windows (windows, length, x_dim).

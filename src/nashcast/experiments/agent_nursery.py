@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import NashcastError
 from nashcast.experiments.run_encoders import encoder_from
 from nashcast.remote.runner import Runner
@@ -40,9 +40,9 @@ class AgentSpec(NamedTuple):
     window: int = 5
     state: str | None = None
 
-    def make(self) -> Agent:
+    def make(self) -> PaperAgent:
         encoder = encoder_from(self.encoder, self.options, 0, Path())
-        return Agent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
+        return PaperAgent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
 
 
 class Nursery:

@@ -11,18 +11,18 @@ from typing import Protocol
 import numpy as np
 
 from nashcast import seeds
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput
 from nashcast.experiments.config import Config, StreamConfig
 from nashcast.experiments.run_encoders import encoder_options, function_file, make_encoder
 from nashcast.experiments.run_schema import Place
-from nashcast.federation import Federation
+from nashcast.federation.paper import PaperFederation
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.streams import Stream
 from nashcast.streams.catalog import entry, open_stream
 
 
-def build(config: Config) -> tuple[Stream, Callable[[], Federation]]:
+def build(config: Config) -> tuple[Stream, Callable[[], PaperFederation]]:
     """The stream, and a function that makes a fresh federation for it each time it is called."""
     stream = open_config_stream(config)
     check_fit(config, stream.inputs.shape[1], stream.targets.shape[1])
@@ -82,7 +82,7 @@ def stream_digest(stream: Stream) -> str:
     return digest.hexdigest()[:24]
 
 
-def federation_maker(config: Config, stream: Stream) -> Callable[[], Federation]:
+def federation_maker(config: Config, stream: Stream) -> Callable[[], PaperFederation]:
     """As `maker`, for a recorded stream."""
     return maker(config, stream.targets.shape[1], stream.start)
 
@@ -93,7 +93,7 @@ def maker(
     start: np.ndarray | None = None,
     deadline: float | None = None,
     coverages: Sequence[float] = COVERAGES,
-) -> Callable[[], Federation]:
+) -> Callable[[], PaperFederation]:
     """Encoders are made here, once; each call makes agents that have learnt nothing."""
     parts = []
     for agent in config.agents:
@@ -105,9 +105,9 @@ def maker(
             parts.append((make_encoder(agent.encoder, options, seed, config.folder), settings))
     names = agent_names(config)
 
-    def make() -> Federation:
-        agents = [Agent(encoder, name=name, **own) for name, (encoder, own) in zip(names, parts, strict=True)]
-        return Federation(
+    def make() -> PaperFederation:
+        agents = [PaperAgent(encoder, name=name, **own) for name, (encoder, own) in zip(names, parts, strict=True)]
+        return PaperFederation(
             agents, game=config.game, anchored=config.anchored, ridge=config.ridge, budget=config.budget,
             mixing=config.mixing, y_dim=y_dim, start=start, seed=config.seed, deadline=deadline, coverages=coverages,
         )  # fmt: skip

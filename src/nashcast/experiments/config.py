@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import Persistence
 from nashcast.errors import InvalidInput
 from nashcast.experiments.run_encoders import ENCODERS, encoder_options, make_encoder
 from nashcast.experiments.run_schema import Place, options_of, read, read_options, refuse_unknown, table
-from nashcast.federation import Federation, Game
+from nashcast.federation.paper import LookbackGame, PaperFederation
 from nashcast.streams.catalog import REQUIRED, entry
 from nashcast.streams.suggest import near
 
@@ -26,9 +26,9 @@ OF_SWEEPS = ("sweep", "grid")
 # Read by `nashcast serve`, and left alone by the others. What it leaves alone: the stream comes from outside.
 OF_SERVICE = ("serve",)
 _IN_CODE_ONLY = ("deadline", "history", "transcript", "coverages", "agent_intervals")
-FEDERATION = options_of(Federation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
-GAME = options_of(Game)
-AGENT = options_of(Agent, ("encoder", "name", "share"))
+FEDERATION = options_of(PaperFederation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
+GAME = options_of(LookbackGame)
+AGENT = options_of(PaperAgent, ("encoder", "name", "share"))
 # What says, set to false, that there is no game.
 _SWITCHES = ("game", "game.lookback", "game.every", "game.placement")
 
@@ -67,7 +67,7 @@ class Config:
     budget: float
     anchored: bool
     mixing: str
-    game: Game | None
+    game: LookbackGame | None
     agents: tuple[AgentConfig, ...]
     source: str = field(default="settings", compare=False)
     folder: Path = field(default=Path(), compare=False)
@@ -202,19 +202,19 @@ def read_stream(place: Place, value: Any) -> StreamConfig:
     return StreamConfig(name, options)
 
 
-def read_game(place: Place, value: Any) -> Game | None:
+def read_game(place: Place, value: Any) -> LookbackGame | None:
     if value is False:
         return None
     given = table(place, value)
     refuse_unknown(place, given, GAME, "A game")
     values = read_options(place, given, GAME)
     try:
-        return Game(**values)
+        return LookbackGame(**values)
     except InvalidInput as error:
         raise place.moved(error) from None
 
 
-def read_federation(place: Place, value: Any, game: Game | None) -> dict[str, Any]:
+def read_federation(place: Place, value: Any, game: LookbackGame | None) -> dict[str, Any]:
     given = table(place, value)
     refuse_unknown(place, given, FEDERATION, "The federation")
     values = read_options(place, given, FEDERATION)
@@ -222,7 +222,7 @@ def read_federation(place: Place, value: Any, game: Game | None) -> dict[str, An
         remedy = "Leave out the table [game], or set anchored = false: the game says where agents start."
         raise place.at("anchored").refused("true with a game", remedy)
     try:
-        Federation([Agent(Persistence())], game=game, **values)
+        PaperFederation([PaperAgent(Persistence())], game=game, **values)
     except InvalidInput as error:
         raise place.moved(error) from None
     return values
@@ -257,7 +257,7 @@ def _agent(place: Place, value: Any, folder: Path) -> AgentConfig:
     name = None if "name" not in given else read(place.at("name"), given["name"], "str")
     count = whole(place.at("count"), given.get("count", 1), least=1)
     try:
-        Agent(make_encoder(kind, options, 0, folder), **settings)
+        PaperAgent(make_encoder(kind, options, 0, folder), **settings)
     except InvalidInput as error:
         raise place.moved(error) from None
     return AgentConfig(count, name, kind, options, **settings)

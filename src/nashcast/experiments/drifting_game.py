@@ -9,7 +9,7 @@ import numpy as np
 from nashcast import seeds
 from nashcast.agents.decoders import window_decoder
 from nashcast.games.moments.features import echo_moments, relu_moments
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.mixture_weights import mixture_weights
 
 STEPS, BREAK, CLIENT_WINDOW = 60, 45, 5
 

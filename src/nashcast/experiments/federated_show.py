@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.errors import NashcastError
 from nashcast.experiments.organisations import Organisation, Party, found
 from nashcast.experiments.run import error_of, persistence_error
-from nashcast.federation import Federation, Game
+from nashcast.federation.paper import LookbackGame, PaperFederation
 from nashcast.federation.post import Message
 from nashcast.remote.broker import EmbeddedBroker
 from nashcast.remote.hub import Hub
 from nashcast.remote.warm_up import warm_up
 from nashcast.streams import Stream
 
-GAME = Game(lookback=3, placement="spread")
+GAME = LookbackGame(lookback=3, placement="spread")
 # All play: a spread game asks for sums only, whatever more an owner would let out.
 MEMBERS = (
     Organisation("rain-lab", "random_features", {"features": 6, "noise": 0.1}, "sums"),
@@ -189,7 +189,7 @@ def who_saw_what(transcript: Sequence[Message], names: Sequence[str]) -> list[di
 class _SitsOut:
     """An agent in this process that sits out given steps, and whose encoder sees their inputs all the same."""
 
-    def __init__(self, agent: Agent, steps: set[int], inputs: np.ndarray):
+    def __init__(self, agent: PaperAgent, steps: set[int], inputs: np.ndarray):
         self._agent, self._steps, self._inputs = agent, steps, inputs
 
     def forecast(self, x: np.ndarray) -> Answer:
@@ -207,5 +207,5 @@ class _SitsOut:
 
 def _in_one_process(stream: Stream, seed: int, sat_out: dict[str, list[int]]) -> np.ndarray:
     agents: list[Any] = [_SitsOut(member.agent(seed), set(sat_out[member.name]), stream.inputs) for member in MEMBERS]
-    whole = Federation(agents, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed)
+    whole = PaperFederation(agents, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed)
     return whole.replay(stream.inputs, stream.targets).forecasts

@@ -19,7 +19,7 @@ from nashcast.experiments.config import (
     whole,
 )
 from nashcast.experiments.run_schema import Place, read, refuse_unknown, show, table
-from nashcast.federation import Game
+from nashcast.federation.paper import LookbackGame
 
 TOP = ("name", "seed", "steps", "stream", "federation", "game", "hub")
 HUB = ("folder", "agents", "broker", "certs", "deadline", "wait", "pace", "masked")
@@ -39,7 +39,7 @@ class HubConfig:
     steps: int | None
     stream: StreamConfig
     federation: Mapping[str, Any]
-    game: Game | None
+    game: LookbackGame | None
     hub: Path
     agents: tuple[str, ...] | None
     broker: str | None
@@ -87,7 +87,7 @@ def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path
     )
 
 
-def read_hub(place: Place, value: Any, folder: Path, game: Game | None) -> dict[str, Any]:
+def read_hub(place: Place, value: Any, folder: Path, game: LookbackGame | None) -> dict[str, Any]:
     """The table [hub]. folder: where its paths start."""
     if value is None:
         raise place.refused("nothing", 'Add a table [hub] with folder = "…", made by `nashcast enroll create`.')

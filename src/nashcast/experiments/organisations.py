@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast import seeds
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.run_encoders import encoder_from
 from nashcast.remote import certs, enrolment
 from nashcast.remote.broker_keys import make_seed
@@ -33,10 +33,10 @@ class Organisation(NamedTuple):
     ridge: float = 1.0
     window: int = 5
 
-    def agent(self, seed: int) -> Agent:
+    def agent(self, seed: int) -> PaperAgent:
         """The same agent in this process."""
         encoder = encoder_from(self.encoder, self.options, seeds.key(seed, "agent", self.name), Path())
-        return Agent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
+        return PaperAgent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
 
 
 def found(folder: Path, federation: str, members: Sequence[Organisation]) -> Path:

@@ -10,7 +10,6 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.maths import positive
 
 FORGETTING = 0.99
 LINEAR_RIDGE = 0.3

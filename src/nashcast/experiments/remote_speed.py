@@ -15,7 +15,7 @@ import numpy as np
 from nashcast import seeds
 from nashcast.errors import NashcastError
 from nashcast.experiments.agent_nursery import RAW, AgentSpec, Nursery
-from nashcast.federation import Federation, Game
+from nashcast.federation.paper import LookbackGame, PaperFederation
 from nashcast.remote import certs, enrolment
 from nashcast.remote.broker import EmbeddedBroker
 from nashcast.remote.broker_keys import make_seed
@@ -104,7 +104,7 @@ class Bench:
         try:
             with MeasuredHub(
                 self.folder, agents=names, url=self._broker.url, state=state, deadline=30.0,
-                game=Game(lookback=LOOKBACK, placement=placement), start=0.0, seed=3,
+                game=LookbackGame(lookback=LOOKBACK, placement=placement), start=0.0, seed=3,
             ) as hub:  # fmt: skip
                 missing = hub.wait_for_agents(60.0)
                 if missing:
@@ -212,8 +212,8 @@ def measure_equality(place: Bench, placement: str, steps: int = 2000) -> dict:
     with place.hub(agents, placement, states=True) as hub:
         forecasts, times = run(hub, X, Y)
         health = hub.health
-    game = Game(lookback=LOOKBACK, placement=placement)
-    whole = Federation([agent.make() for agent in agents], game=game, start=0.0, seed=3)
+    game = LookbackGame(lookback=LOOKBACK, placement=placement)
+    whole = PaperFederation([agent.make() for agent in agents], game=game, start=0.0, seed=3)
     expected = whole.replay(X, Y).forecasts[:, 0]
     difference = float(np.abs(forecasts - expected).max())
     if health["absences"] or not difference <= EQUAL:

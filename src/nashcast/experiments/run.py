@@ -15,7 +15,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import agent_names, build, federation_maker, stream_digest, without_game
 from nashcast.experiments.config import Config
 from nashcast.experiments.paper.replay import replay
-from nashcast.federation import Federation, Replay
+from nashcast.federation.paper import PaperFederation, Replay
 from nashcast.records.runs import may_overwrite, write_run
 from nashcast.streams import Stream
 
@@ -130,7 +130,7 @@ def check_folder(folder: str | Path, config: Config, *, overwrite: bool) -> None
 
 
 def run_stream(
-    make: Callable[[], Federation], stream: Stream, progress: Progress | None = None
+    make: Callable[[], PaperFederation], stream: Stream, progress: Progress | None = None
 ) -> tuple[Replay, Engine]:
     """The whole stream through a fresh federation: in compiled code where that is possible, else step by step."""
     # A run may diverge: that is a result, not a warning.
@@ -147,7 +147,7 @@ def run_stream(
     return result, Engine("online", reason, federation.health["absences"])
 
 
-def _online(federation: Federation, stream: Stream, progress: Progress | None) -> Replay:
+def _online(federation: PaperFederation, stream: Stream, progress: Progress | None) -> Replay:
     parts, steps = [], len(stream.targets)
     for first in range(0, steps, _CHUNK):
         if progress is not None:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, Linear, Persistence, QuadraticLags, RandomFeatures
 from nashcast.experiments.paper.replay import replay_any
-from nashcast.federation import Federation, Game
+from nashcast.federation.paper import LookbackGame, PaperFederation
 from nashcast.streams import Stream
 
-GAME = Game(lookback=3)
+GAME = LookbackGame(lookback=3)
 
 
 class Result(NamedTuple):
@@ -26,14 +26,14 @@ class Result(NamedTuple):
     certificate: float
 
 
-def five_agents(seed: int) -> list[Agent]:
+def five_agents(seed: int) -> list[PaperAgent]:
     """Settings fixed beforehand, the same for every stream."""
     return [
-        Agent(Persistence(), name="persistence agent"),
-        Agent(Linear(), ridge=1.0, window=10, name="linear"),
-        Agent(QuadraticLags(lags=1), ridge=10.0, window=20, name="quadratic lags"),
-        Agent(RandomFeatures(features=6, seed=seed, noise=0.1), ridge=3.0, window=10, name="random features"),
-        Agent(EchoState(features=6, seed=seed + 1, noise=0.1), ridge=3.0, window=10, name="echo state"),
+        PaperAgent(Persistence(), name="persistence agent"),
+        PaperAgent(Linear(), ridge=1.0, window=10, name="linear"),
+        PaperAgent(QuadraticLags(lags=1), ridge=10.0, window=20, name="quadratic lags"),
+        PaperAgent(RandomFeatures(features=6, seed=seed, noise=0.1), ridge=3.0, window=10, name="random features"),
+        PaperAgent(EchoState(features=6, seed=seed + 1, noise=0.1), ridge=3.0, window=10, name="echo state"),
     ]
 
 
@@ -41,7 +41,7 @@ def show(stream: Stream, seed: int = 2024, progress: Callable[[int, int], None] 
     y_dim, start = stream.targets.shape[1], stream.start
 
     def federation(agents, game, anchored=False):
-        return Federation(agents, game=game, anchored=anchored, y_dim=y_dim, start=start, seed=seed)
+        return PaperFederation(agents, game=game, anchored=anchored, y_dim=y_dim, start=start, seed=seed)
 
     names = [agent.name for agent in five_agents(seed)]
     cases = {
@@ -66,7 +66,7 @@ def show(stream: Stream, seed: int = 2024, progress: Callable[[int, int], None] 
     if progress is not None:
         progress(len(cases), len(cases) + 1)
     tail = slice(-50, None)
-    online = Federation(five_agents(seed), game=GAME, y_dim=y_dim, start=last[tail][0], seed=seed)
+    online = PaperFederation(five_agents(seed), game=GAME, y_dim=y_dim, start=last[tail][0], seed=seed)
     online.replay(stream.inputs[tail], stream.targets[tail])
     if progress is not None:
         progress(len(cases) + 1, len(cases) + 1)

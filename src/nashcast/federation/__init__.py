@@ -1,6 +1,1 @@
-"""Federations: Algorithm 1, and who holds its state."""
-
-from nashcast.federation.algorithm import Game
-from nashcast.federation.federation import Federation, Replay
-
-__all__ = ["Federation", "Game", "Replay"]
+"""Federations: agents, a server that mixes what they say, and how they learn together."""

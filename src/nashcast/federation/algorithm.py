@@ -14,15 +14,15 @@ from nashcast.errors import IllConditionedGame, InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
 from nashcast.games.lookback.game import Equilibrium
-from nashcast.maths.expert_rule import AggregationRule
-from nashcast.maths.mixture import mixture_weights
+from nashcast.mixing.expert_rule import AggregationRule
+from nashcast.mixing.mixture_weights import mixture_weights
 
 
 @dataclass(frozen=True)
-class Game:
+class LookbackGame:
     """When and where the look-back game is played.
 
-    lookback: steps it looks back (Game T).   every: steps between games (τ).
+    lookback: steps it looks back (LookbackGame T).   every: steps between games (τ).
     placement: "central" (agents send their features, the server plays) or "spread" (each agent plays its own part and
         only its terms of sums leave it).
     rewrite_past: agents also replace their past forecasts by the game's (the paper's future work; central only).
@@ -58,7 +58,7 @@ class Game:
 class Settings(NamedTuple):
     """How the server weighs and when it plays."""
 
-    game: Game | None
+    game: LookbackGame | None
     anchored: bool  # without a game, agents start each step from the last target instead of their last forecast
     ridge: float  # κ
     budget: float  # η
@@ -98,7 +98,7 @@ def first_state(agents: int, target: np.ndarray, lookback: int) -> ServerState:
     return ServerState(0, np.repeat(target[None], agents, axis=0), np.zeros(agents), window, True)
 
 
-def game_due(game: Game | None, step: int) -> Game | None:
+def game_due(game: LookbackGame | None, step: int) -> LookbackGame | None:
     """The game to be played in a step: every τ steps, once the window is full."""
     return game if game is not None and step >= game.lookback and step % game.every == 0 else None
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.agents.agent import Agent
+from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
@@ -21,7 +22,6 @@ from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.federation.trust import Trust
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
-from nashcast.agents.season import LONGEST_SEASON
 from nashcast.intervals.intervals import COVERAGES
 
 ADAPTIVE = "adaptive"

@@ -74,7 +74,9 @@ class JointServer:
         nothing = np.empty((len(self._public), 0))
         self._player.add_row(step, self._public[None], nothing, nothing, taught)
 
-    def residuals(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual) -> np.ndarray:
+    def residuals(
+        self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual
+    ) -> np.ndarray:
         """ρ for every variant and agent, (variants, agents, y_dim, horizon), in usual changes; the public player learns.
 
         steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since then, (y_dim, horizon).

@@ -63,7 +63,13 @@ class Loop:
     """agents: as described.   x_dim: numbers in an input.   start: the first known target.   names: of the inputs."""
 
     def __init__(
-        self, agents: Sequence[Agent], x_dim: int, start: np.ndarray, settings: Settings, names=None, first_step: int = 0
+        self,
+        agents: Sequence[Agent],
+        x_dim: int,
+        start: np.ndarray,
+        settings: Settings,
+        names=None,
+        first_step: int = 0,
     ):
         p, H = len(start), settings.horizon
         self.settings = settings
@@ -158,7 +164,9 @@ class Loop:
         steps = step - np.arange(H)
         known = self._pending.holds(steps)
         steps = np.where(known, steps, step)
-        past = self._pending.take(steps)  # anchors (p, H), experts (p, H, K), leverage (p, H, K), awake (H, K), forecasts
+        past = self._pending.take(
+            steps
+        )  # anchors (p, H), experts (p, H, K), leverage (p, H, K), awake (H, K), forecasts
         changes = self._screen.clipped(target[:, None] - past.anchors)
         self._largest = np.where(known, np.maximum(self._largest, np.abs(changes)), self._largest)
         columns = len(target) * H

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nashcast.errors import InvalidInput
-from nashcast.maths.aggregation import RULES, aggregation_rule
-from nashcast.maths.expert_rule import AggregationRule
+from nashcast.mixing.aggregation import RULES, aggregation_rule
+from nashcast.mixing.expert_rule import AggregationRule
 
 PAPER = "paper"
 

@@ -11,7 +11,7 @@ from nashcast.federation.columns import Columns
 from nashcast.intervals import Intervals
 
 
-class Bounds:
+class PaperBounds:
     """agents: how many have intervals of their own, 0 for none. The federation's columns come first, then theirs."""
 
     def __init__(self, coverages: Sequence[float], y_dim: int, agents: int):
@@ -49,10 +49,10 @@ class Bounds:
         self._intervals.restore(saved)
 
 
-class Bounded:
+class PaperBounded:
     """A federation with intervals: `_bounds`, or None without, and `_named` and `_open` for what they are round."""
 
-    _bounds: Bounds | None
+    _bounds: PaperBounds | None
 
     def __init__(self, x_dim: int | None, y_dim: int):
         self._columns = Columns(x_dim, y_dim)

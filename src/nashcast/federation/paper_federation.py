@@ -14,7 +14,7 @@ from nashcast import validation as check
 from nashcast.agents.protocol import Hello, Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import (
-    Game,
+    LookbackGame,
     ServerState,
     Settings,
     Step,
@@ -23,16 +23,16 @@ from nashcast.federation.algorithm import (
     first_state,
     game_due,
 )
-from nashcast.federation.bounds import Bounded, Bounds
 from nashcast.federation.columns import Columns, Forecast, Input, Target
 from nashcast.federation.mixing import PAPER, mixing_rule
+from nashcast.federation.paper_bounds import PaperBounded, PaperBounds
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
 from nashcast.federation.state_file import read_arrays, write_arrays
-from nashcast.intervals.intervals import COVERAGES
 from nashcast.games.certificate import Certificate, certify
 from nashcast.games.lookback.game import Equilibrium
-from nashcast.maths.expert_rule import AggregationRule
+from nashcast.intervals.intervals import COVERAGES
+from nashcast.mixing.expert_rule import AggregationRule
 
 # Different reasons to fall back that are counted; the others are counted together.
 _MOST_REASONS = 20
@@ -56,7 +56,7 @@ class Replay(NamedTuple):
     mse: float  # mean over steps and targets
 
 
-class Federation(Bounded):
+class PaperFederation(PaperBounded):
     r"""Agents that forecast one stream together.
 
     agents: at least one.   game: when to play, or None for greedy agents only.
@@ -82,7 +82,7 @@ class Federation(Bounded):
         self,
         agents: Sequence[Participant],
         *,
-        game: Game | None = Game(),  # noqa: B008 frozen
+        game: LookbackGame | None = LookbackGame(),  # noqa: B008 frozen
         anchored: bool = False,
         ridge: float = 1.0,
         budget: float = 1.0,
@@ -103,11 +103,11 @@ class Federation(Bounded):
         for i, agent in enumerate(agents):
             if not (hasattr(agent, "forecast") and hasattr(agent, "learn")):
                 raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
-        if game is not None and not isinstance(game, Game):
+        if game is not None and not isinstance(game, LookbackGame):
             raise InvalidInput("game", check.describe(game), "Pass nashcast.Game(lookback=…, every=…) or None.")
         for i, agent in enumerate(agents):
             if game is not None and game.memory and not hasattr(agent, "recall"):
-                remedy = "Pass agents that can `recall` their decoder, in this process, or Game(memory=False)."
+                remedy = "Pass agents that can `recall` their decoder, in this process, or LookbackGame(memory=False)."
                 raise InvalidInput(f"agents[{i}]", check.describe(agent), remedy)
         if anchored and game is not None:
             raise InvalidInput("anchored", "True with a game", "Pass game=None: the game sets where agents start.")
@@ -117,7 +117,7 @@ class Federation(Bounded):
         self._mixing, rule = mixing, mixing_rule(mixing, len(agents), self._y_dim, kappa, eta)
         self._settings = Settings(game, bool(anchored), kappa, eta, rule=rule)
         own = len(agents) if agent_intervals else 0
-        self._bounds = Bounds(coverages, self._y_dim, own) if len(coverages) else None
+        self._bounds = PaperBounds(coverages, self._y_dim, own) if len(coverages) else None
         self._start = None if start is None else self._columns.read_target("start", start)
         self._keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
         self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
@@ -382,7 +382,7 @@ class Federation(Bounded):
         if self._bounds is not None:
             self._bounds.learn(step.forecast, step.forecasts, step.absent.keys(), target)
 
-    def _parts(self) -> list[tuple[str, AggregationRule | Bounds]]:
+    def _parts(self) -> list[tuple[str, AggregationRule | PaperBounds]]:
         """What learns beside the agents, with the prefix of its arrays in a file."""
         parts = [("mixing.", self._settings.rule), ("intervals.", self._bounds)]
         return [(prefix, part) for prefix, part in parts if part is not None]

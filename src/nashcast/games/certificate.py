@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.game import Equilibrium
-from nashcast import validation as check
 
 
 class Certificate(NamedTuple):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.intervals.saved import checked_state
 from nashcast.intervals.tracking import PRIOR, Tracker
-from nashcast import validation as check
 
 COVERAGES = (0.8, 0.9, 0.95)
 

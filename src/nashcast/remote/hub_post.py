@@ -17,7 +17,7 @@ import numpy as np
 from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
 from nashcast.errors import SingularGame
-from nashcast.federation.algorithm import Game
+from nashcast.federation.algorithm import LookbackGame
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Players, Post
 from nashcast.remote.message_checks import check_reply
@@ -72,7 +72,9 @@ class Line(NamedTuple):
 class _Step:
     """What is known of the present step so far, by agent."""
 
-    def __init__(self, number: int, game: Game | None, anchored: bool, window: Window, players: Set[int], stands):
+    def __init__(
+        self, number: int, game: LookbackGame | None, anchored: bool, window: Window, players: Set[int], stands
+    ):
         self.number, self.game, self.anchored, self.window = number, game, anchored, window
         self.players, self.stands = players, stands
         self.answers: dict[int, Answer] = {}

@@ -12,7 +12,6 @@ from hashlib import sha256
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.maths.lane_algebra import triangle
 
 LEAST, ATTEMPTS = 3, 3
 

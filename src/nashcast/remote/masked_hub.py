@@ -15,7 +15,7 @@ import numpy as np
 
 from nashcast.agents.protocol import Answer, Invitation
 from nashcast.errors import InvalidInput
-from nashcast.federation.algorithm import Game
+from nashcast.federation.algorithm import LookbackGame
 from nashcast.federation.post import AgentLost, NoGame, Players
 from nashcast.remote.hub_post import Failure, HubPost
 from nashcast.remote.mask_rule import least_present, next_present, why_thin
@@ -36,11 +36,11 @@ log = logging.getLogger(__name__)
 _ROUNDS = {"backward": Backward, "weighted_forecasts": WeightedForecasts}
 
 
-def check_masked(game: Game | None, y_dim: int, agents: int) -> None:
+def check_masked(game: LookbackGame | None, y_dim: int, agents: int) -> None:
     """Whether a federation can play this game under masks."""
     if game is None or game.placement != "spread":
         got = "True without a game" if game is None else f"True with a {game.placement} game"
-        raise InvalidInput("masked", got, "Pass game=Game(placement='spread'): only its terms are added up.")
+        raise InvalidInput("masked", got, "Pass game=LookbackGame(placement='spread'): only its terms are added up.")
     least = least_present(game.lookback, y_dim)
     if agents < least:
         got = f"True with {agents} agents, a look-back of {game.lookback} and y_dim {y_dim}"

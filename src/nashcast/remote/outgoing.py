@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, GameView
 from nashcast.errors import NashcastError
 from nashcast.remote.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened
@@ -14,7 +14,7 @@ from nashcast.remote.wild_numbers import LARGEST, tame
 from nashcast.validation import shape_text
 
 
-def allowed(agent: Agent, call: Call, result: Any) -> Result:
+def allowed(agent: PaperAgent, call: Call, result: Any) -> Result:
     """As much of a call's result as the agent's owner shares, and as was asked for."""
     share = agent.share
     if isinstance(result, Introduced):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, Sync
 from nashcast.errors import InvalidInput
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
@@ -67,7 +67,7 @@ class Owner:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: PaperAgent,
         *,
         state: str | Path | None = None,
         inputs: Inputs | None = None,
@@ -75,7 +75,7 @@ class Owner:
         masks: MaskSettings | None = None,
     ):
         if NAME.fullmatch(agent.name) is None:
-            raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: Agent(…, name=…).")
+            raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: PaperAgent(…, name=…).")
         self._agent, self._inputs, self._log = agent, inputs, log
         self._masks = None if masks is None else OwnMasks(agent.name, masks)
         self._state = None if state is None else DoubleBufferedFile(state)

@@ -13,7 +13,7 @@ from nashcast import validation as check
 from nashcast.agents.protocol import Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import ServerState, Step, game_due
-from nashcast.federation.federation import Federation
+from nashcast.federation.paper import PaperFederation
 from nashcast.federation.placements import NEEDED
 from nashcast.federation.state_file import read_arrays
 from nashcast.remote.hub_post import HubPost, Line, Transport
@@ -24,7 +24,7 @@ from nashcast.remote.peer import Peer
 from nashcast.remote.wire import MalformedMessage
 
 
-class RemoteFederation(Federation):
+class RemoteFederation(PaperFederation):
     """names: the agents', in order; none has to be there yet.   transport: carries turns and replies, see `Transport`.
 
     run: names this run of the stream, below 2^63; drawn if not given. Agents that have begun another begin anew.

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import connect
 from nashcast.remote.broker_keys import read_seed
@@ -36,7 +36,7 @@ QUICK, SLOW = 0.05, (b"begin", b"missed")
 
 
 def serve_agent(
-    agent: Agent,
+    agent: PaperAgent,
     hub: str,
     *,
     key: str | Path,
@@ -76,7 +76,7 @@ class Runner:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: PaperAgent,
         hub: str,
         *,
         key: str | Path,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
-from nashcast.federation import Federation, Game
+from nashcast.federation.paper import LookbackGame, PaperFederation
 
 
 def warm_up() -> None:
@@ -19,5 +19,5 @@ def warm_up() -> None:
                     RandomFeatures(features=2, seed=1, noise=noise),
                     EchoState(2, seed=1, noise=noise, samples=2),
                 ]
-                agents = [Agent(encoder, name=f"{i}", forgetting=forgetting) for i, encoder in enumerate(encoders)]
-                Federation(agents, game=Game(lookback=2, placement=placement), start=0.0).replay(x, y)
+                agents = [PaperAgent(encoder, name=f"{i}", forgetting=forgetting) for i, encoder in enumerate(encoders)]
+                PaperFederation(agents, game=LookbackGame(lookback=2, placement=placement), start=0.0).replay(x, y)

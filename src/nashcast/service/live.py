@@ -11,8 +11,8 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.errors import NashcastError
 from nashcast.federation.state_file import read_arrays, write_arrays
-from nashcast.intervals import Intervals
 from nashcast.games.lookback.game import Equilibrium
+from nashcast.intervals import Intervals
 from nashcast.service.entries import LABEL, Entry, Outcome
 from nashcast.service.made import Made
 from nashcast.service.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores

@@ -12,13 +12,13 @@ from nashcast.adaptive import AdaptiveFederation, default_federation
 from nashcast.adaptive.plan import AGENTS
 from nashcast.experiments.build import agent_names, maker, without_game
 from nashcast.experiments.config import AgentConfig, Config
-from nashcast.federation import Federation
+from nashcast.federation.paper import PaperFederation
 from nashcast.service.elsewhere import Elsewhere
 from nashcast.service.settings import ServedConfig
 
 # Encoders that run nobody else's code: they may be called for practice, and do the same every time.
 _OURS = ("persistence", "linear", "quadratic_lags", "seasonal", "random_features", "echo_state", "transformer")
-Served = Federation | AdaptiveFederation
+Served = PaperFederation | AdaptiveFederation
 
 
 class Made(NamedTuple):
@@ -44,7 +44,7 @@ def make_federation(config: ServedConfig) -> Made:
         return _default(config)
     described, serve = config.federation, config.serve
 
-    def made(described: Config) -> Callable[[], Federation]:
+    def made(described: Config) -> Callable[[], PaperFederation]:
         # The service has intervals of its own: they learn from labels that come any number of steps late.
         return maker(described, serve.y_dim, deadline=serve.deadline, coverages=())
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nashcast.experiments.evaluation import ours
 from nashcast.experiments.evaluation.method import Method, Online, Problem, one
-from nashcast.maths.aggregation import aggregation_rule
+from nashcast.mixing.aggregation import aggregation_rule
 
 # River's rule takes the error in its own units, so what is a fast rate depends on the stream.
 RATES = (0.01, 1.0, 100.0, 10_000.0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.encoders.base import BuiltEncoder, Noise
+from nashcast.encoders.base import BuiltEncoder, Context, Noise
 from nashcast.encoders.echo_state import path_normals
 from nashcast.experiments.paper.torch_normals import TorchNormals
 from nashcast.games.moments.features import (
@@ -58,8 +58,8 @@ class Encoded(BuiltEncoder):
     def build(self, x_dim: int, y_dim: int) -> Encoded:
         return self
 
-    def encode(self, x: np.ndarray, state: None, noise: Noise) -> tuple[np.ndarray, None]:
-        return self.series[noise.step], None
+    def encode(self, context: Context) -> np.ndarray:
+        return self.series[context.noise.step]
 
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
         return self.series[first_step : first_step + len(inputs)], None

@@ -9,7 +9,7 @@ from nashcast.experiments.paper.departures import Departures, Sampler
 from nashcast.experiments.paper.kernels.mixture import fill_mixture_weights, mixture_scratch
 from nashcast.experiments.paper.published_game import play_published
 from nashcast.experiments.paper.replay_loop import fit_decoder, move
-from nashcast.federation import Replay
+from nashcast.federation.paper import Replay
 from nashcast.streams import Stream
 
 

@@ -13,15 +13,15 @@ from contextlib import suppress
 
 import numpy as np
 
-from nashcast.agents.agent import Agent, ReplayPart
+from nashcast import validation as check
+from nashcast.agents.paper_agent import PaperAgent, ReplayPart
 from nashcast.errors import InvalidInput
-from nashcast.federation.federation import Federation, Replay
+from nashcast.federation.paper import PaperFederation, Replay
 from nashcast.games.lookback.fast import has_numba, need_numba
 from nashcast.games.lookback.problem import layout_each
-from nashcast import validation as check
 
 
-def replay_any(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+def replay_any(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
     """`replay` where numba is installed and the federation can be compiled, else the same run step by step."""
     if has_numba():
         with suppress(InvalidInput):
@@ -29,7 +29,7 @@ def replay_any(federation: Federation, inputs: np.ndarray, targets: np.ndarray) 
     return federation.replay(inputs, targets)
 
 
-def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
     """Forecast every target from its input, from the start. The federation itself learns nothing.
 
     inputs: (steps, x_dim).   targets: (steps, y_dim).
@@ -89,7 +89,7 @@ def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> R
 
 
 def replay_many(
-    runs: Iterable[tuple[Callable[[], Federation], np.ndarray, np.ndarray]],
+    runs: Iterable[tuple[Callable[[], PaperFederation], np.ndarray, np.ndarray]],
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -111,7 +111,7 @@ def replay_many(
 
 
 def _part(agent, inputs, y_dim, key) -> ReplayPart:
-    if not isinstance(agent, Agent):
+    if not isinstance(agent, PaperAgent):
         raise InvalidInput("agents", check.describe(agent), "Replay them online: Federation.replay.")
     return agent.part_in_replay(inputs, y_dim, key)
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.agents import Agent
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders.base import Noise
 from nashcast.experiments.paper.departures import Departures, Sampler
 from nashcast.experiments.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
 from nashcast.experiments.paper.pretrained import encoders_for, stream_for
 from nashcast.experiments.paper.replay import replay_any
 from nashcast.experiments.paper.settings import Setting
-from nashcast.federation import Federation, Game, Replay
+from nashcast.federation.paper import LookbackGame, PaperFederation, Replay
 from nashcast.games.lookback.fast import need_numba
 from nashcast.streams import Stream, open_stream
 
@@ -58,10 +58,12 @@ def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: in
     with np.errstate(all="ignore"):
         if way.name == "published":
             return _published(setting, seed, stream, encoders, way.departures)
-        agents = [Agent(each, ridge=setting.ridge, decay=setting.decay, window=setting.window) for each in encoders]
+        agents = [
+            PaperAgent(each, ridge=setting.ridge, decay=setting.decay, window=setting.window) for each in encoders
+        ]
         anchored = way.name == "anchored"
-        game = Game(lookback=setting.lookback, every=setting.every) if setting.game and not anchored else None
-        federation = Federation(
+        game = LookbackGame(lookback=setting.lookback, every=setting.every) if setting.game and not anchored else None
+        federation = PaperFederation(
             agents, game=game, anchored=anchored, ridge=KAPPA, budget=ETA, y_dim=stream.targets.shape[1],
             start=stream.start, seed=seed,
         )  # fmt: skip

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.games.moments.clipped import clipped_covariance, clipped_mean, clipped_points
 from nashcast.games.moments.relu import relu_covariance, relu_mean, relu_points
-from nashcast import validation as check
 
 Array = np.ndarray
 

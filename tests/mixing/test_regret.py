@@ -9,8 +9,8 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from nashcast.maths.aggregation import aggregation_rule
-from nashcast.maths.windowed_weights import WindowedWeights
+from nashcast.mixing.aggregation import aggregation_rule
+from nashcast.mixing.windowed_weights import WindowedWeights
 
 STEPS, EXPERTS = 600, 5
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.maths.bernstein import fill_bernstein_weights, learn_gains
-from nashcast.maths.log_score import CAP, FREEDOM, GROWTH, PRECISION, LogScore, fill_weights, learn_scores
+from nashcast.mixing import error_scale, log_score
+from nashcast.mixing.log_score import CAP, FREEDOM, GROWTH, PRECISION, LogScore
 
 
 def random_experts(seed, steps=40, experts=5, spread=1.0):
@@ -43,11 +43,11 @@ def test_scores_are_those_of_the_definition(seed):
     rng = np.random.default_rng(seed)
     reach = 1.0 + rng.exponential(1.0, forecasts.shape)
     memory, scale_memory = rng.uniform(0.8, 1.0), rng.uniform(0.5, 1.0)
-    score, squares, count, awake = np.zeros(5), np.zeros(5), 0.0, np.ones(5, dtype=bool)
-    for t, y in enumerate(targets):
-        count = learn_scores(
-            score, squares, count, forecasts[t], y, 0.0, reach[t], awake, memory, scale_memory, t
-        )  # fmt: skip
+    state, scale, equal = log_score.init(1, 5), error_scale.init(1), np.full((1, 5), 0.2)
+    for t in range(len(targets)):
+        errors = error_scale.observe(scale, forecasts[t : t + 1], targets[t : t + 1])
+        log_score.learn(state, errors, equal, memory=memory, scale_memory=scale_memory, leverage=reach[t] - 1.0)
+    score, squares = state.score[0], state.squares[0]
     # The best score is subtracted at every step; fading, that changes all scores alike.
     wanted_score, wanted_squares = by_definition(forecasts, targets, reach, memory, scale_memory)
     assert wanted_score.min() > -CAP
@@ -55,8 +55,7 @@ def test_scores_are_those_of_the_definition(seed):
     np.testing.assert_allclose(score - score.max(), wanted_score, atol=1e-9)
 
     prior, now = np.log(rng.dirichlet(np.ones(5))), 1.0 + rng.exponential(1.0, 5)
-    weights = np.empty(5)
-    fill_weights(score, squares, count, prior, now, awake, PRECISION, weights)
+    weights = log_score.weights(state, prior, None, now - 1.0)[0]
     wanted = np.exp(wanted_score + prior) * (wanted_squares * now) ** -PRECISION
     np.testing.assert_allclose(weights, wanted / wanted.sum(), rtol=1e-8)
 
@@ -124,46 +123,28 @@ def test_bad_arguments_are_refused(make, words):
         make()
 
 
-def bernstein(forecasts, targets, prior):
-    """Mixed forecasts and weights at every step."""
-    K = forecasts.shape[1]
-    total, squares, bound, awake = np.zeros(K), np.zeros(K), 0.0, np.ones(K, dtype=bool)
-    mixed, weights = np.empty(len(targets)), np.empty((len(targets), K))
-    for t, y in enumerate(targets):
-        fill_bernstein_weights(total, squares, bound, np.log(prior), awake, weights[t])
-        mixed[t] = weights[t] @ forecasts[t]
-        bound = learn_gains(total, squares, bound, np.log(prior), forecasts[t], y, mixed[t], awake)
-    return mixed, weights
+def test_columns_learn_alone_and_only_from_labels():
+    """Each column is as it would be alone; one memory per column; a column without a label stays as it was."""
+    rng = np.random.default_rng(6)
+    targets = np.cumsum(rng.standard_normal((80, 3)), axis=0)
+    forecasts = targets[:, :, None] + rng.standard_normal((80, 3, 5))
+    awake, labelled = rng.random((80, 3, 5)) > 0.3, rng.random((80, 3)) > 0.3
+    memory, scale_memory = np.array([1.0, 0.95, 0.8]), np.array([0.98, 0.8, 0.3])
+    prior, leverage = np.log(rng.dirichlet(np.ones(5))), rng.exponential(1.0, (80, 3, 5))
 
+    def learn(columns, steps):
+        state, scale = log_score.init(len(columns), 5), error_scale.init(len(columns))
+        for t in steps:
+            here, h = awake[t][columns], leverage[t][columns]
+            weights = log_score.weights(state, prior, here, h)
+            errors = error_scale.observe(scale, forecasts[t][columns], targets[t][columns], here, labelled[t][columns])
+            speeds = {"memory": memory[columns], "scale_memory": scale_memory[columns]}
+            log_score.learn(state, errors, weights, leverage=h, **speeds)
+        return state
 
-def test_bernstein_weights_are_those_of_the_rule_of_that_name():
-    boa = pytest.importorskip("nashcast.maths.boa")
-    forecasts, targets = random_experts(4, steps=200)
-    rule = boa.BOA(5)
-    np.testing.assert_allclose(
-        bernstein(forecasts, targets, np.full(5, 0.2))[1], run(rule, forecasts, targets), rtol=1e-8
-    )
-
-
-@pytest.mark.parametrize("prior", [np.full(4, 0.25), np.array([0.85, 0.05, 0.05, 0.05])])
-def test_bernstein_regret_stays_within_its_bound_on_hostile_sequences(prior):
-    rng = np.random.default_rng(5)
-    for hostile in range(20):
-        steps, forecasts = 400, rng.uniform(-1, 1, (400, 4))
-        targets = np.empty(steps)
-        total, squares, bound, awake = np.zeros(4), np.zeros(4), 0.0, np.ones(4, dtype=bool)
-        gains, weights = np.zeros((steps, 4)), np.empty(4)
-        for t in range(steps):
-            fill_bernstein_weights(total, squares, bound, np.log(prior), awake, weights)
-            mixed = weights @ forecasts[t]
-            # The target that hurts the mixture most, or a favourite expert that changes now and then.
-            favourite = forecasts[t, (hostile + t // 100) % 4]
-            targets[t] = favourite if hostile % 2 else (-1.0 if mixed > 0 else 1.0)
-            gains[t] = 2.0 * (mixed - targets[t]) * (mixed - forecasts[t])
-            bound = learn_gains(total, squares, bound, np.log(prior), forecasts[t], targets[t], mixed, awake)
-        V, B, log_odds = (gains**2).sum(axis=0), np.abs(gains).max(), np.log(1.0 / prior)
-        rates = 1.0 / np.sqrt(V / log_odds + 4.0 * B**2)
-        first = np.abs(gains[0]).max()
-        drop = np.log(1.0 + np.log(np.maximum(1.0 / (2.0 * max(first, 1e-12)) / rates, 1.0)).max())
-        allowed = B + 2.0 * np.sqrt(V * log_odds) + (np.sqrt(V / log_odds) + 2.0 * B) * (log_odds + drop)
-        assert np.all(gains.sum(axis=0) <= allowed)
+    together = learn([0, 1, 2], range(80))
+    for c in range(3):
+        alone = learn([c], np.flatnonzero(labelled[:, c] & awake[:, c].any(axis=1)))
+        assert alone.steps[0] == together.steps[c] > 40
+        for one, all_of_them in zip(alone, together, strict=True):
+            np.testing.assert_allclose(one[0], all_of_them[c], rtol=1e-12, atol=1e-13)

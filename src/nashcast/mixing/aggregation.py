@@ -1,4 +1,4 @@
-"""Rules that weigh experts online, by name, behind one interface: see `AggregationRule`."""
+"""The expert rules by name, behind one interface: see `AggregationRule`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from nashcast.errors import InvalidInput
-from nashcast.maths.boa import BOA
-from nashcast.maths.expert_rule import AggregationRule
-from nashcast.maths.exponential_weights import ExponentialWeights, FixedShare
-from nashcast.maths.log_score import LogScore
-from nashcast.maths.ml_poly import MLPoly
-from nashcast.maths.online_ridge import OnlineRidge
-from nashcast.maths.paper_weights import PaperWeights
-from nashcast.maths.windowed_weights import WindowedWeights
+from nashcast.mixing.boa import BOA
+from nashcast.mixing.expert_rule import AggregationRule
+from nashcast.mixing.exponential_weights import ExponentialWeights, FixedShare
+from nashcast.mixing.log_score import LogScore
+from nashcast.mixing.ml_poly import MLPoly
+from nashcast.mixing.online_ridge import OnlineRidge
+from nashcast.mixing.paper_weights import PaperWeights
+from nashcast.mixing.windowed_weights import WindowedWeights
 
 RULES: dict[str, Callable[..., AggregationRule]] = {
     rule.name: rule
@@ -22,7 +22,7 @@ RULES: dict[str, Callable[..., AggregationRule]] = {
 
 
 def aggregation_rule(name: str, experts: int, y_dim: int = 1, **options: Any) -> AggregationRule:
-    """A rule that has learnt nothing yet; options are those of its class.
+    """An expert rule that has learnt nothing yet; options are those of its class.
 
     >>> rule = aggregation_rule("ml-poly", experts=2)
     >>> for target in (1.0, 3.0, 2.0):
@@ -35,6 +35,4 @@ def aggregation_rule(name: str, experts: int, y_dim: int = 1, **options: Any) ->
     try:
         return RULES[name](experts, y_dim, **options)
     except TypeError as error:
-        raise InvalidInput(
-            f"rule {name!r}", f"an option it has not ({error})", "See its class for those it has."
-        ) from None
+        raise InvalidInput(f"rule {name!r}", f"an unknown option ({error})", "Pass options of its class.") from None

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.maths.aggregation import RULES, aggregation_rule
-from nashcast.maths.windowed_weights import DISCOUNTS, RIDGES
+from nashcast.mixing.aggregation import RULES, aggregation_rule
+from nashcast.mixing.windowed_weights import DISCOUNTS, RIDGES
 
-from reference import aggregation as plain
+import plain_rules as plain
 
 CONVEX = ["exponential", "fixed-share", "boa", "ml-poly", "log-score"]
 
@@ -168,20 +168,20 @@ def test_far_from_zero_and_still():
 
 BAD = [
     (lambda: aggregation_rule("hedge", 3), "rule: got 'hedge'. Pass one of paper, windowed"),
-    (lambda: aggregation_rule("boa", 3, share=0.1), "rule 'boa': got an option it has not"),
+    (lambda: aggregation_rule("boa", 3, share=0.1), "rule 'boa': got an unknown option"),
     (lambda: aggregation_rule("boa", 0), "experts: got int 0. Pass a whole number ≥ 1."),
     (lambda: aggregation_rule("boa", 2, bound=0), "bound: got 0. Pass a number > 0."),
     (lambda: aggregation_rule("fixed-share", 2, share=2), "share: got 2. Pass a number ≤ 1."),
     (lambda: aggregation_rule("windowed", 2, ridges=()), "ridges: got none. Pass at least one."),
     (lambda: aggregation_rule("boa", 2).weights(np.ones(2)), "awake: got an array"),
-    (lambda: aggregation_rule("ridge", 2).weights(None, [[1.0], [np.nan]]), "forecasts: got nan at index (1, 0)"),
+    (lambda: aggregation_rule("ridge", 2).weights(None, [[1.0]]), "forecasts: got shape (1, 1)"),
     (lambda: aggregation_rule("boa", 2).learn([[1.0]], [1.0]), "forecasts: got shape (1, 1)"),
     (lambda: aggregation_rule("boa", 2).learn([[1.0], [2.0]], [np.inf]), "target: got inf"),
     (
         lambda: aggregation_rule("boa", 2).restore({}),
         "saved bound: got nothing. Restore what a boa of 2 experts saved.",
     ),
-    (lambda: aggregation_rule("boa", 2).restore(aggregation_rule("boa", 3).save()), "saved total: got shape (3,)"),
+    (lambda: aggregation_rule("boa", 2).restore(aggregation_rule("boa", 3).save()), "saved total: got shape (1, 3)"),
 ]
 
 

@@ -1,1 +1,0 @@
-"""Pure functions over arrays: the theorems, compiled."""

@@ -1,0 +1,166 @@
+r"""Weights by log score: how likely each expert made the targets, with an error scale of its own and a fading memory.
+
+Expert k forecasts f_k with a leverage h_k ≥ 0, how far the step is from the data it has learnt from (0 if it cannot
+tell): its forecast is taken as Student-t around f_k with variance v_k q_k, q_k = 1 + h_k, where v_k is the fading mean
+of its past e²/q. Its score is the fading sum of the log likelihoods, so an expert that is nearly exact gains without
+bound on one that is merely good, in any units. No score falls more than CAP behind the best, so that an expert that was
+wrong for long has weight again within a few steps of a change. The weights are ∝ prior · exp(score) · (v q)^-PRECISION.
+
+Memory lengthens with the stream, since experts learn fastest at its beginning: at step t nothing weighs more than it
+would with a memory of t / GROWTH steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast import validation as check
+from nashcast.mixing import error_scale
+from nashcast.mixing.boa import softmax
+from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.expert_rule import ExpertRule, Field
+from nashcast.mixing.linearised import mixture_error
+
+FREEDOM = 5.0  # degrees of freedom: one large error costs a bounded number of good ones
+CAP = 13.0  # e^-13: the least weight, as a part of the best's
+PRECISION = 2.5
+GROWTH = 4.0
+# Errors this small, as a part of the largest, are rounding.
+_ROUNDING = 1e-20
+_LEAST = 1e-300
+
+
+class LogScoreState(NamedTuple):
+    """Fading sums over the steps so far."""
+
+    score: np.ndarray  # log likelihoods, 0 for the best, (columns, experts)
+    squares: np.ndarray  # e²/q, (columns, experts)
+    count: np.ndarray  # ones, with the fading of the squares, (columns,)
+    steps: np.ndarray  # labels so far, (columns,)
+
+
+def init(columns: int, experts: int) -> LogScoreState:
+    """Nothing is learnt yet."""
+    shape = (columns, experts)
+    return LogScoreState(np.zeros(shape), np.zeros(shape), np.zeros(columns), np.zeros(columns, dtype=np.int64))
+
+
+def weights(
+    state: LogScoreState,
+    log_prior: np.ndarray,
+    awake: np.ndarray | None = None,
+    leverage: np.ndarray | None = None,
+    precision: float = PRECISION,
+) -> np.ndarray:
+    """(columns, experts), 0 where asleep.
+
+    log_prior: (experts,).   awake: bool, (columns, experts) or (experts,).   leverage: h, the same shapes, 0 if left
+    out.   precision: the exponent of (v q); 0 leaves it out.
+    """
+    logs = state.score + log_prior
+    if precision > 0.0:
+        v = np.maximum(state.squares, _floor(state.squares))
+        if leverage is not None:
+            v *= 1.0 + leverage
+        # Before the first label every expert has the same variance.
+        logs -= np.where(state.count > 0.0, precision, 0.0)[:, None] * np.log(v)
+    return softmax(logs, awake)
+
+
+def learn(
+    state: LogScoreState,
+    errors: Errors,
+    weights: np.ndarray,
+    *,
+    memory: float | np.ndarray,
+    scale_memory: float | np.ndarray,
+    leverage: np.ndarray | None = None,
+) -> LogScoreState:
+    """One step, in place; columns without a label learn nothing. A sleeping expert counts as the mixture.
+
+    weights: those the step was forecast with, (columns, experts).
+    memory, scale_memory: in (0, 1], one number or (columns,): what a step weighs of the next one, of the scores and
+    of the squared errors.   leverage: h ≥ 0, (columns, experts) or (experts,).
+    """
+    e, awake = errors.values, errors.awake
+    q = None if leverage is None else 1.0 + leverage
+    labelled = None
+    if not errors.complete:
+        labelled = awake.any(axis=1)
+        e = np.where(awake, e, mixture_error(errors, weights)[:, None])
+        q = None if q is None else np.where(awake, q, 1.0)
+    young = 1.0 / (1.0 + state.steps / GROWTH)
+    fading, scale_fading = np.minimum(memory, 1.0 - young / 5.0), np.minimum(scale_memory, 1.0 - young)
+    count = scale_fading * state.count + 1.0
+    e2 = e * e
+    squares = scale_fading[:, None] * state.squares
+    squares += e2 if q is None else e2 / q
+    # An expert's variance exceeds that of the largest bounded error only where the usual error has fallen.
+    np.minimum(squares, (error_scale.CLIP**2 * errors.usual * count)[:, None], out=squares)
+    variance = np.maximum(squares, _floor(squares)) / count[:, None]
+    if q is not None:
+        variance *= q
+    score = fading[:, None] * state.score - 0.5 * np.log(variance)
+    e2 /= FREEDOM * variance
+    score -= 0.5 * (FREEDOM + 1.0) * np.log1p(e2)
+    score -= score.max(axis=1, keepdims=True)
+    np.maximum(score, -CAP, out=score)
+    if labelled is None or labelled.all():
+        state.score[:], state.squares[:], state.count[:] = score, squares, count
+        state.steps[:] += 1
+    else:
+        np.copyto(state.score, score, where=labelled[:, None])
+        np.copyto(state.squares, squares, where=labelled[:, None])
+        np.copyto(state.count, count, where=labelled)
+        state.steps[:] += labelled
+    return state
+
+
+def _floor(squares: np.ndarray) -> np.ndarray:
+    return np.maximum(_ROUNDING * squares.max(axis=1, keepdims=True), _LEAST)
+
+
+class LogScore(ExpertRule):
+    """Convex weights. Each target is scored alone, and the weights of several are averaged.
+
+    memory, scale_memory: what a step weighs of the next one, of the scores and of the errors' scales.
+    prior: the experts' weights before anything is learnt; equal if left out.
+
+    >>> rule = LogScore(2, prior=np.array([3.0, 1.0]))
+    >>> rule.weights()
+    array([0.75, 0.25])
+    """
+
+    name = "log-score"
+
+    def __init__(
+        self,
+        experts: int,
+        y_dim: int = 1,
+        *,
+        memory: float = 0.99,
+        scale_memory: float = 0.95,
+        prior: np.ndarray | None = None,
+    ):
+        super().__init__(experts, y_dim)
+        self._memory = check.number("memory", memory, above=0.0, max=1.0)
+        self._scale_memory = check.number("scale_memory", scale_memory, above=0.0, max=1.0)
+        given = np.full(self.experts, 1.0 / self.experts) if prior is None else prior
+        given = check.array("prior", given, (self.experts,), "(experts,)")
+        check.in_range("prior", given, above=0.0)
+        self._log_prior = np.log(given / given.sum())
+        self._state = init(self.y_dim, self.experts)
+
+    def _fields(self) -> dict[str, Field]:
+        score, squares, count, steps = self._state
+        own = {"score": Field(score, signed=True), "squares": Field(squares), "count": Field(count)}
+        return {**own, "steps": Field(steps), **super()._fields()}
+
+    def _weights(self, awake: np.ndarray, forecasts: np.ndarray | None) -> np.ndarray:
+        return weights(self._state, self._log_prior, awake).mean(axis=0)
+
+    def _learn(self, errors: Errors, awake: np.ndarray, forecasts: np.ndarray, target: np.ndarray) -> None:
+        each = weights(self._state, self._log_prior, awake)
+        learn(self._state, errors, each, memory=self._memory, scale_memory=self._scale_memory)
