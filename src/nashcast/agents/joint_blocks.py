@@ -50,7 +50,8 @@ class PublicBlock:
         """Coefficients (agents, y_dim, size, public features) of the private rows (rows, agents, y_dim, size)."""
         weights = _PUBLIC_FORGETTING ** np.arange(len(public))[::-1]
         cross = np.einsum("t,tkq,tikd->ikqd", weights, public, private)
-        return np.linalg.solve(self._information, cross).swapaxes(2, 3)
+        # In one order of memory, so that a restored run sums in the same order.
+        return np.ascontiguousarray(np.linalg.solve(self._information, cross).swapaxes(2, 3))
 
     def save(self) -> dict[str, np.ndarray]:
         return {"information": self._information}

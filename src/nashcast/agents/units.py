@@ -137,6 +137,7 @@ class ForecasterUnit(RawUnit):
         self.private = built.forecasts * len(self._ends)
         self.size = self.private + COMPANIONS
         self._raw = np.zeros((KEPT, y_dim, self.private))
+        self._scales = Scales.unknown(y_dim * self.private)
         self.said = np.zeros((self.forecasts, horizon, y_dim))
 
     def encode(self, history: History, rows: Rows, x: np.ndarray) -> np.ndarray:
