@@ -70,7 +70,7 @@ class Bank:
         # The decoder of each member and forgetting whose forecast stands in for labels to come; -1 if there is none.
         self._stand_in = np.full((E, M), -1)
         for place, (e, m) in enumerate(zip(self.member, self._speed, strict=True)):
-            if self._stand_in[e, m] < 0 or self._centre[place] == 0.0:
+            if self._stand_in[e, m] < 0:
                 self._stand_in[e, m] = place
 
     def forecast(self, features: np.ndarray) -> BankForecast:

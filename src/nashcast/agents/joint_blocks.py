@@ -81,8 +81,7 @@ class JointBlocks:
         prior = self._faded()
         gains = np.linalg.solve(prior, np.broadcast_to(z[..., None], (*prior.shape[:-1], 1)))[..., 0]
         leverage = (z * gains).sum(axis=3)
-        # One agent's leverage counts as 1 at most, so that no agent can stop the others from learning.
-        capped = 1.0 / np.maximum(1.0, leverage)
+        capped = 1.0 / np.maximum(1.0, leverage / self._game.largest_leverage)
         self._pending = (z, gains * capped[..., None], prior)
         played = np.matmul(self._decoders, z[..., None])[..., 0]
         return Contributions(played, np.matmul(self._averaged, z[..., None])[..., 0], leverage * capped)

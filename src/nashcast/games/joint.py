@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast.errors import InvalidInput
 from nashcast.validation import integer, number
 
 # The averaged variant's boldness is this over the leverage, at least 1; it forecasts with a running mean of its
@@ -36,6 +37,8 @@ class JointGame:
         each boldness.   boldness: μ of the variants.   averaged: a further variant whose boldness adapts, and which
         forecasts with the mean of its decoders.
     ridge: γ for each feature.   partial: agents play what the public history does not explain of their features.
+    largest_leverage: an agent's leverage counts as this at most, so that none can stop the others from learning;
+        infinity for the game as it is derived.
     """
 
     forgetting: tuple[float, ...] = (0.998, 0.99)
@@ -43,6 +46,7 @@ class JointGame:
     averaged: bool = True
     ridge: float = 5.0
     partial: bool = True
+    largest_leverage: float = 1.0
 
     def __post_init__(self):
         for value in self.forgetting:
@@ -50,6 +54,8 @@ class JointGame:
         for value in self.boldness:
             number("boldness", value, above=0.0)
         number("ridge", self.ridge, above=0.0)
+        if not self.largest_leverage > 0.0:
+            raise InvalidInput("largest_leverage", f"{self.largest_leverage}", "Pass a number > 0, or infinity.")
         integer("forgetting", len(self.forgetting), min=1)
         integer("boldness", len(self.boldness), min=1)
 
