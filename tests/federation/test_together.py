@@ -83,7 +83,10 @@ def test_a_liar_costs_little_and_is_named():
     turned[700:, 0] *= -3.0
     lying = [
         nc.Agent(nc.encoders.Callable(lambda x: x[:1], features=1), name="liar"),
-        *(nc.Agent(nc.encoders.Callable(lambda x, i=i: x[i : i + 1], features=1), name=f"owner {i}") for i in (1, 2, 3)),
+        *(
+            nc.Agent(nc.encoders.Callable(lambda x, i=i: x[i : i + 1], features=1), name=f"owner {i}")
+            for i in (1, 2, 3)
+        ),
     ]
     federation = nc.Federation(lying, start=0.0)
     errors = errors_of(federation, turned, Y)

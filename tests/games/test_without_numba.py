@@ -53,7 +53,9 @@ def federation(placement):
         PaperAgent(nc.encoders.RandomFeatures(features=3, seed=4, noise=0.1), forgetting=0.95, ridge=0.5),
         PaperAgent(nc.encoders.Linear(lags=2)),
     ]
-    return nc.paper_federation(agents, game=nc.LookbackGame(lookback=3, placement=placement), y_dim=2, start=np.zeros(2), seed=5)
+    return nc.paper_federation(
+        agents, game=nc.LookbackGame(lookback=3, placement=placement), y_dim=2, start=np.zeros(2), seed=5
+    )
 
 
 def series():

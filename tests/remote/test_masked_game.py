@@ -427,7 +427,9 @@ def test_a_game_that_cannot_be_masked_is_refused(settings, words):
 def test_too_few_agents_are_told_in_health_and_nobody_is_asked_for_terms():
     X, Y = make_stream(1, steps=8)
     remote, transport = make_masked(make_team(6), X, settings_of(2, 1))  # random features take 8
-    assert_close(remote.replay(X, Y), nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y))
+    assert_close(
+        remote.replay(X, Y), nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y)
+    )
     assert remote.health["fell back"] == {"masks: 6 agents can play; it takes 8": 6}
     assert list(invitations(transport)) == []
     none = make_team(6, share="forecasts")

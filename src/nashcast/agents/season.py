@@ -59,7 +59,9 @@ class Season:
         if 0 < present <= longest and found != present:
             height = correlation[present]
             rival = correlation[found] if found else 0.0
-            longer_or_weaker = found == 0 or found > present or height > _MUCH_BETTER * rival
+            # A lag next to the present season is the same season, blurred by noise.
+            blurred = abs(found - present) <= max(1, present // 10)
+            longer_or_weaker = found == 0 or found > present or blurred or height > _MUCH_BETTER * rival
             steep = heights[present] == 0.0 or heights[present] > _STEEP * heights[found]
             if height > _BETTER * rival and height > 0.5 * _LEAST_CORRELATION and longer_or_weaker and steep:
                 return present

@@ -52,9 +52,9 @@ class Unit:
 
     def _context(self, history: History, rows: Rows, x: np.ndarray):
         built, own = self.built, x if self.columns is None else x[self.columns]
-        if not (built.accepts_missing or isinstance(built, RowEncoder | BuiltForecaster) or np.isfinite(own).all()):
+        if not (built.accepts_missing or built.fills_missing or np.isfinite(own).all()):
             raise NashcastError("its encoder does not accept missing inputs")
-        if isinstance(built, RowEncoder):  # it sees missing inputs as they last were
+        if built.fills_missing:
             x = history.inputs[history.now]
         wants = (built.past_inputs, built.past_targets)
         noise = Noise(self._key, history.step)

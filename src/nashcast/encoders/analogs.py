@@ -38,6 +38,7 @@ class Analogs:
 class _Built(BuiltForecaster):
     forecasts = 6
     calibrated = True
+    fills_missing = True
 
     def __init__(self, memory: int, x_dim: int, y_dim: int):
         self.past_targets, self.past_inputs = memory + LAGS + 1, memory
