@@ -7,12 +7,12 @@ from nashcast.client import Client
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
 from nashcast.federation import Federation, Game, Replay
 from nashcast.intervals import Intervals
-from nashcast.mixing.aggregation import aggregation_rule
 from nashcast.maths.certificate import Certificate, certify
 from nashcast.maths.feature_moments import Moments, clipped_moments, echo_moments, relu_moments
 from nashcast.maths.game import Equilibrium, respond, solve_game
-from nashcast.mixing.mixture_weights import mixture_weights
 from nashcast.maths.ridge import LongMemory, empty_memory, long_memory_decoder, remember, window_decoder
+from nashcast.mixing.aggregation import aggregation_rule
+from nashcast.mixing.mixture_weights import mixture_weights
 
 __version__ = "0.1.0.dev1"
 

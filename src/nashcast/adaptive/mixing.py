@@ -7,11 +7,11 @@ from math import isfinite, sqrt
 import numpy as np
 from numba import njit
 
+from nashcast.adaptive.bernstein import fill_bernstein_weights, learn_gains
+from nashcast.adaptive.compiled_scores import PRECISION, fill_weights, learn_scores
 from nashcast.adaptive.decoding import FELL_BACK
 from nashcast.adaptive.memory import BERNSTEIN, LEARNT, POLYNOMIAL, ROWS, RULES, SPEEDS, TOP
 from nashcast.adaptive.plan import AGENTS
-from nashcast.adaptive.bernstein import fill_bernstein_weights, learn_gains
-from nashcast.adaptive.compiled_scores import PRECISION, fill_weights, learn_scores
 from nashcast.adaptive.polynomial import fill_polynomial_weights, learn_polynomial
 
 MEMORY = np.array([memory for memory, _ in SPEEDS])

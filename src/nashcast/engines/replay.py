@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from nashcast.agents.agent import Agent, ReplayPart
+from nashcast.engines.compiled_mixture import mixture_scratch
 from nashcast.engines.replay_loop import run_loop
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation, Replay
 from nashcast.maths import check
 from nashcast.maths.game_plan import plan_for_each
-from nashcast.engines.compiled_mixture import mixture_scratch
 
 
 def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> Replay:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from nashcast.engines.compiled_mixture import fill_mixture_weights
 from nashcast.maths.counter_noise import standard_normal_at
 from nashcast.maths.feature_moments import drawn_steps, fill_echo_moments
 from nashcast.maths.game_passes import play
-from nashcast.engines.compiled_mixture import fill_mixture_weights
 from nashcast.maths.ridge import fade, fill_long_memory_decoder, remember_row, solve_ridge
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.maths.feature_moments import echo_moments, relu_moments
-from nashcast.mixing.mixture_weights import mixture_weights
 from nashcast.maths.ridge import window_decoder
+from nashcast.mixing.mixture_weights import mixture_weights
 
 STEPS, BREAK, CLIENT_WINDOW = 60, 45, 5
 

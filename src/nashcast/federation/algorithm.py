@@ -13,8 +13,8 @@ from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
 from nashcast.maths import check
-from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
+from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.mixing.mixture_weights import mixture_weights
 
 

@@ -31,8 +31,8 @@ from nashcast.federation.saved import read_arrays, write_arrays
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.maths import check
 from nashcast.maths.certificate import Certificate, certify
-from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.maths.game import Equilibrium
+from nashcast.mixing.expert_rule import AggregationRule
 
 # Different reasons to fall back that are counted; the others are counted together.
 _MOST_REASONS = 20

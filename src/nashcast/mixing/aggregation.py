@@ -35,6 +35,4 @@ def aggregation_rule(name: str, experts: int, y_dim: int = 1, **options: Any) ->
     try:
         return RULES[name](experts, y_dim, **options)
     except TypeError as error:
-        raise InvalidInput(
-            f"rule {name!r}", f"an unknown option ({error})", "Pass options of its class."
-        ) from None
+        raise InvalidInput(f"rule {name!r}", f"an unknown option ({error})", "Pass options of its class.") from None

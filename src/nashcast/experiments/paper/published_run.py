@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from nashcast.engines.compiled_mixture import fill_mixture_weights, mixture_scratch
 from nashcast.engines.replay_loop import fit_decoder, move
 from nashcast.experiments.paper.published_game import Departures, Sampler, play_published
 from nashcast.federation import Replay
-from nashcast.engines.compiled_mixture import fill_mixture_weights, mixture_scratch
 from nashcast.streams import Stream
 
 
