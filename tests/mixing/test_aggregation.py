@@ -190,3 +190,61 @@ def test_bad_input_names_the_argument_and_the_remedy(call, words):
     with pytest.raises(nc.InvalidInput) as caught:
         call()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["missing", "shape", "nan", "negative", "type"])
+@pytest.mark.parametrize("name", RULES)
+def test_a_refused_restore_names_the_field_and_changes_nothing(name, damage):
+    forecasts, targets, awake = draw(10)
+    rule, other = aggregation_rule(name, 4, 2), aggregation_rule(name, 4, 2)
+    run(rule, forecasts[:30], targets[:30], awake[:30])
+    run(other, forecasts[30:], targets[30:], awake[30:])
+    saved, before, refused = rule.save(), other.save(), 0
+    for field, good in saved.items():
+        bad = dict(saved)
+        if damage == "missing":
+            del bad[field]
+        elif damage == "shape":
+            bad[field] = np.zeros((*good.shape, 2))
+        elif damage == "type":
+            bad[field] = np.full(good.shape, "x")
+        elif damage == "nan" and good.dtype == np.float64:
+            bad[field] = np.full(good.shape, np.nan)
+        elif damage == "negative" and good.dtype != bool and (good >= 0).all():
+            bad[field] = -1 - good
+        else:
+            continue
+        if damage == "negative" and field in ("score", "regret", "total", "choice.total", "cross", "crosses"):
+            continue  # fields of either sign that happen to be positive
+        if damage == "negative" and name == "paper":
+            continue  # forecasts and targets have either sign
+        with pytest.raises(nc.InvalidInput, match=f"^saved {field}: got "):
+            other.restore(bad)
+        refused += 1
+        for key, value in other.save().items():
+            np.testing.assert_array_equal(value, before[key])
+    assert refused > 0 or (damage == "negative" and name == "paper")
+    other.restore(saved)
+    np.testing.assert_array_equal(other.weights(), rule.weights())
+
+
+@pytest.mark.parametrize("name", ["ridge", "windowed"])
+def test_a_saved_gram_matrix_must_be_one(name):
+    rule = aggregation_rule(name, 4, 2)
+    saved = rule.save()
+    field = "gram" if name == "ridge" else "grams"
+    saved[field] = np.broadcast_to(-np.eye(4), saved[field].shape)
+    with pytest.raises(nc.InvalidInput, match=f"saved {field}: got a matrix that is not symmetric"):
+        rule.restore(saved)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_expert_whose_forecast_is_not_finite_has_no_weight(name):
+    forecasts, targets, awake = draw(11)
+    rule = aggregation_rule(name, 4, 2)
+    run(rule, forecasts[:30], targets[:30], awake[:30])
+    now = forecasts[30].copy()
+    now[2, 1] = np.nan
+    here = np.array([True, True, False, True])
+    np.testing.assert_array_equal(rule.weights(None, now), rule.weights(here, forecasts[30]))
+    assert rule.weights(None, now)[2] == 0.0

@@ -99,7 +99,7 @@ def test_a_rule_learns_again_within_200_sane_steps_on_many_sequences(name):
 @pytest.mark.parametrize("name", [name for name in RULES if name != "paper"])
 @pytest.mark.parametrize("value", [1e99, 1e15])
 def test_one_hostile_forecast_or_nine_targets_after_a_hundred_steps(name, value):
-    """The best expert itself blows up once, or nine observations are wrong: 200 steps later it has most weight again."""
+    """The best expert blows up once, or nine observations are wrong: 200 steps later it has most weight again."""
     rng = np.random.default_rng(1)
     rule = aggregation_rule(name, 3)
     for t in range(309):

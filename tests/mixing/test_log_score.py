@@ -19,7 +19,7 @@ def fadings(memory, scale_memory, steps):
     return np.minimum(memory, 1.0 - young / 5.0), np.minimum(scale_memory, 1.0 - young)
 
 
-def by_definition(forecasts, targets, reach, memory, scale_memory):
+def by_definition(forecasts, targets, q, memory, scale_memory):
     """Scores and fading squares, each as one sum over all steps; no score reaches the cap."""
     steps, experts = forecasts.shape
     fading, scale_fading = fadings(memory, scale_memory, steps)
@@ -27,10 +27,10 @@ def by_definition(forecasts, targets, reach, memory, scale_memory):
     def faded(values, factors, t):
         return sum(values[s] * np.prod(factors[s + 1 : t + 1]) for s in range(t + 1))
 
-    squares = (forecasts - targets[:, None]) ** 2 / reach
+    squares = (forecasts - targets[:, None]) ** 2 / q
     logs = np.empty((steps, experts))
     for t in range(steps):
-        variance = faded(squares, scale_fading, t) / faded(np.ones(steps), scale_fading, t) * reach[t]
+        variance = faded(squares, scale_fading, t) / faded(np.ones(steps), scale_fading, t) * q[t]
         error = (forecasts[t] - targets[t]) ** 2
         logs[t] = -0.5 * np.log(variance) - 0.5 * (FREEDOM + 1) * np.log1p(error / (FREEDOM * variance))
     score = faded(logs, fading, steps - 1)
@@ -41,15 +41,15 @@ def by_definition(forecasts, targets, reach, memory, scale_memory):
 def test_scores_are_those_of_the_definition(seed):
     forecasts, targets = random_experts(seed)
     rng = np.random.default_rng(seed)
-    reach = 1.0 + rng.exponential(1.0, forecasts.shape)
+    q = 1.0 + rng.exponential(1.0, forecasts.shape)
     memory, scale_memory = rng.uniform(0.8, 1.0), rng.uniform(0.5, 1.0)
     state, scale, equal = log_score.init(1, 5), error_scale.init(1), np.full((1, 5), 0.2)
     for t in range(len(targets)):
         errors = error_scale.observe(scale, forecasts[t : t + 1], targets[t : t + 1])
-        log_score.learn(state, errors, equal, memory=memory, scale_memory=scale_memory, leverage=reach[t] - 1.0)
+        log_score.learn(state, errors, equal, memory=memory, scale_memory=scale_memory, leverage=q[t] - 1.0)
     score, squares = state.score[0], state.squares[0]
     # The best score is subtracted at every step; fading, that changes all scores alike.
-    wanted_score, wanted_squares = by_definition(forecasts, targets, reach, memory, scale_memory)
+    wanted_score, wanted_squares = by_definition(forecasts, targets, q, memory, scale_memory)
     assert wanted_score.min() > -CAP
     np.testing.assert_allclose(squares, wanted_squares, rtol=1e-10)
     np.testing.assert_allclose(score - score.max(), wanted_score, atol=1e-9)

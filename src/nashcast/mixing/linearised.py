@@ -52,7 +52,7 @@ def step_scale(errors: Errors, given: float = 0.0, *, jointly: bool = False) -> 
     """jointly: one set of weights for all columns.   given: a bound that B does not fall below."""
     usual, revised, outlying = errors.usual, errors.revised, errors.outlying
     if jointly:
-        usual, revised, outlying = usual.sum(keepdims=True), revised.any(keepdims=True), outlying.any(keepdims=True)
+        usual, revised, outlying = usual.sum(keepdims=True), revised.max(keepdims=True), outlying.max(keepdims=True)
     most = np.where(revised, usual, MOST * usual) if revised.any() else MOST * usual
     if given:
         usual, most = np.maximum(usual, given), np.maximum(most, given)
