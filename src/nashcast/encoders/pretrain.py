@@ -229,7 +229,7 @@ def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
 
 
 def _attention(torch):
-    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient; compiled where numba is installed."""
+    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient; compiled if numba is there."""
     attention = plain_attention
     if has_numba():
         from nashcast.encoders.compiled import attention

@@ -31,7 +31,7 @@ _PEERS_CODE = (
 )  # fmt: skip
 _OWN_CODE = (
     *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
-    "adaptive/", "agents/", "encoders/", "federation/", "maths/", "seeds.py",
+    "adaptive/", "agents/", "encoders/", "federation/", "games/", "maths/", "seeds.py",
 )  # fmt: skip
 
 

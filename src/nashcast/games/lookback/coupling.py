@@ -8,6 +8,7 @@ is the square root of F's own condition number.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,10 @@ ILL_CONDITIONED = 1e13
 
 
 class Condition(NamedTuple):
-    """Condition numbers of F in the 1-norm: infinite where it is singular, NaN where it is not finite."""
+    """Condition numbers of F in the Frobenius norm, divided by k: 1 is best, infinite where F is singular.
+
+    NaN where it is not finite.
+    """
 
     scaled: float  # with scaled rows and columns
     plain: float
@@ -44,13 +48,13 @@ def invert(coupling: np.ndarray) -> tuple[np.ndarray, Condition]:
     except np.linalg.LinAlgError:
         value = np.inf if np.isfinite(scaled).all() else np.nan
         return np.full_like(F, np.nan), Condition(value, value)
-    condition = _norm(scaled) * _norm(inverse)
+    condition = _condition(scaled, inverse)
     inverse = inverse * columns[:, None] * rows
-    return inverse, Condition(condition, _norm(F) * _norm(inverse))
+    return inverse, Condition(condition, _condition(F, inverse))
 
 
-def _norm(matrix: np.ndarray) -> float:
-    return float(np.abs(matrix).sum(axis=0).max())
+def _condition(matrix: np.ndarray, inverse: np.ndarray) -> float:
+    return sqrt(np.vdot(matrix, matrix)) * sqrt(np.vdot(inverse, inverse)) / len(matrix)
 
 
 def _scale(size: np.ndarray) -> np.ndarray:

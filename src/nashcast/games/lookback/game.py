@@ -9,29 +9,21 @@ solves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback import reference
 from nashcast.games.lookback.fast import has_numba, need_numba
-from nashcast.games.lookback.problem import NOTHING, Problem, StepRule, layout_alike, layout_each
+from nashcast.games.lookback.problem import NOTHING, FeedbackRule, Problem, Solution, layout_alike, layout_each
+from nashcast import validation as check
 
 # From this many agents on the compiled solver is used where numba is installed: below, NumPy takes under a millisecond
 # and importing numba would take longer than all games of a short run.
 COMPILED_FROM = 200
 
 Features = np.ndarray | Sequence[np.ndarray]
-
-
-class FeedbackRule(Protocol):
-    """How every agent answers any state at any step of the window."""
-
-    def step(self, t: int) -> StepRule:
-        """The rule of step t in plain arrays."""
-        ...
 
 
 class Equilibrium(NamedTuple):
@@ -112,7 +104,7 @@ def solve_problem(problem: Problem, compiled: bool | None = None) -> Equilibrium
         return Equilibrium(*(_compiled_solve if compiled else reference.solve)(problem), problem)
 
 
-def _compiled_solve(problem: Problem) -> reference.Solution:
+def _compiled_solve(problem: Problem) -> Solution:
     need_numba("compiled")
     from nashcast.games.lookback.compiled.solve import solve
 

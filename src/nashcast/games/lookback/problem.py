@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -99,6 +99,23 @@ class StepRule(NamedTuple):
     offset: np.ndarray  # s, (N, y_dim)
     gain: list[np.ndarray]  # e, (size_i, y_dim) for each agent
     centre: list[np.ndarray]  # d, (size_i,) for each agent
+
+
+class FeedbackRule(Protocol):
+    """How every agent answers any state at any step of the window."""
+
+    def step(self, t: int) -> StepRule:
+        """The rule of step t in plain arrays."""
+        ...
+
+
+class Solution(NamedTuple):
+    """A solved game, played from its start; decoders in flat rows, otherwise as in `Equilibrium`."""
+
+    decoders: np.ndarray
+    forecasts: np.ndarray
+    conditions: np.ndarray
+    rule: FeedbackRule
 
 
 def layout_alike(agents: int, size: int, y_dim: int, noisy: bool) -> Layout:

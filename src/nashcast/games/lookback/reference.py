@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.games.lookback.coupling import Condition, check_existence, invert
-from nashcast.games.lookback.problem import Group, Layout, Problem, StepRule
+from nashcast.games.lookback.problem import Group, Layout, Problem, Solution, StepRule
 
 
 class Value(NamedTuple):
@@ -189,15 +189,6 @@ def play(group: Group, answer: Answers, pull: np.ndarray) -> np.ndarray:
     """β of a group's agents. pull: uᵀζ + s of all agents."""
     moved = _times(answer.gain, pull[group.agents])
     return -moved if answer.centre is None else answer.centre - moved
-
-
-class Solution(NamedTuple):
-    """A solved game, played from its start; decoders in flat rows."""
-
-    decoders: np.ndarray
-    forecasts: np.ndarray
-    conditions: np.ndarray
-    rule: Rule
 
 
 class Rule(NamedTuple):

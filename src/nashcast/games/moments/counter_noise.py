@@ -6,6 +6,7 @@ go, or resuming a saved run meets the same numbers, in any process.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import cos, log, pi
 
 import numpy as np
@@ -15,6 +16,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _BITS = 2**64
+# Steps, and numbers in them, that are found at a time: a stream asks for one step after the other.
+_KEPT_STEPS, _KEPT_NUMBERS = 32, 4096
 
 
 def _scramble(bits: np.ndarray) -> np.ndarray:
@@ -31,6 +34,20 @@ def _uniform(bits: np.ndarray) -> np.ndarray:
 def _each(function, values: np.ndarray) -> np.ndarray:
     """The C library's function of every number: NumPy's own log and cos differ in the last bit between processors."""
     return np.fromiter(map(function, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)
+
+
+def step_normals(key: int, step: int, size: int) -> np.ndarray:
+    """The first `size` numbers of one step. Those of its neighbours are found with it and kept, while they are few."""
+    if size > _KEPT_NUMBERS // _KEPT_STEPS:
+        return standard_normals(key, step, np.arange(size))
+    block, place = divmod(step, _KEPT_STEPS)
+    return _block(key, block, size)[place].copy()
+
+
+@lru_cache(maxsize=256)
+def _block(key: int, block: int, size: int) -> np.ndarray:
+    steps = np.arange(block * _KEPT_STEPS, (block + 1) * _KEPT_STEPS)
+    return standard_normals(key, steps[:, None], np.arange(size))
 
 
 def standard_normals(key: int, steps: np.ndarray | int, indices: np.ndarray | int) -> np.ndarray:

@@ -28,13 +28,13 @@ def upper_tail(u: np.ndarray) -> np.ndarray:
 
 def tails_at(u: np.ndarray) -> Tails:
     small = upper_tail(np.abs(u))
-    positive = u > 0.0
+    large, positive = 1.0 - small, u > 0.0
     density = np.exp(-0.5 * u * u) / sqrt(2.0 * pi)
-    return Tails(u, np.where(positive, 1.0 - small, small), np.where(positive, small, 1.0 - small), density)
+    return Tails(u, np.where(positive, large, small), np.where(positive, small, large), density)
 
 
 def tails(a: np.ndarray, noise: np.ndarray) -> Tails:
     """The points a / noise, clipped where the normal distribution has become certain; noise > 0."""
-    inside = np.abs(a) < CERTAIN * noise
-    u = np.where(inside, np.divide(a, noise, where=inside, out=np.zeros_like(a)), np.where(a > 0.0, CERTAIN, -CERTAIN))
-    return tails_at(u)
+    with np.errstate(over="ignore", under="ignore"):
+        u = a / noise
+    return tails_at(np.minimum(np.maximum(u, -CERTAIN), CERTAIN))

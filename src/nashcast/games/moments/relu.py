@@ -28,8 +28,12 @@ def removed_mean(p: Tails) -> np.ndarray:
 
 def cut_covariance(p: Tails, q: Tails) -> np.ndarray:
     """Cov((u + W)₊, (v + W)₊)."""
-    if p is not q:
-        swap = p.u < q.u
+    if p is q:
+        return _cut_variance(p)
+    swap = p.u < q.u
+    if swap.all():
+        p, q = q, p
+    elif swap.any():
         p, q = (
             Tails(*(np.where(swap, b, a) for a, b in zip(p, q, strict=True))),
             Tails(*(np.where(swap, a, b) for a, b in zip(p, q, strict=True))),
@@ -40,6 +44,14 @@ def cut_covariance(p: Tails, q: Tails) -> np.ndarray:
     product = (u * v + 1.0) * p.above - v * p.density
     both_positive = 1.0 - p.above - q.above + product - removed_mean(p) * removed_mean(q)
     return np.where(u <= 0.0, both_negative, np.where(v <= 0.0, apart, both_positive))
+
+
+def _cut_variance(p: Tails) -> np.ndarray:
+    """Var (u + W)₊: the forms of both signs in the smaller tail, which differ by what is left without the cut."""
+    size, small = np.abs(p.u), np.minimum(p.below, p.above)
+    mean = p.density - size * small
+    variance = (size * size + 1.0) * small - size * p.density - mean * mean
+    return variance + np.where(p.u > 0.0, 1.0 - 2.0 * small, 0.0)
 
 
 class ReluPoints(NamedTuple):

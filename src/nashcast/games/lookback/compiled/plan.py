@@ -122,7 +122,7 @@ class CommonPlaces(NamedTuple):
     bases: int  # carries the agents' weighted forecasts to the functionals: F⁻¹ … F⁻¹
     shifts: int  # g = -F⁻¹f
     points: int  # ζ, the functionals one step later
-    conditions: int  # condition number of the scaled F in the 1-norm
+    conditions: int  # condition number of the scaled F
     plain_conditions: int  # and of F itself
     coupling: int  # F
     inverse: int  # F⁻¹

@@ -11,8 +11,7 @@ from nashcast.games.lookback.compiled.passes import play, play_on_many_cores
 from nashcast.games.lookback.compiled.plan import Plan, plan_for
 from nashcast.games.lookback.compiled.rule import CompiledRule
 from nashcast.games.lookback.coupling import Condition, check_existence
-from nashcast.games.lookback.problem import Problem
-from nashcast.games.lookback.reference import Solution
+from nashcast.games.lookback.problem import Problem, Solution
 
 # From this many on the threads' start-up is small beside their work.
 MANY_AGENTS = 8192

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import frexp, inf, ldexp, nan
+from math import frexp, inf, ldexp, nan, sqrt
 
 from numba import njit
 
@@ -21,14 +21,12 @@ def add_parts(work, row, part_rows, parts, count, common, place):
 
 
 @njit(cache=True)
-def _largest_column(common, matrix, n):
-    largest = 0.0
-    for c in range(n):
-        total = 0.0
-        for r in range(n):
-            total += abs(number(common, matrix + r * n + c))
-        largest = max(largest, total)
-    return largest
+def _norm(common, matrix, n):
+    """The Frobenius norm."""
+    total = 0.0
+    for place in range(matrix, matrix + n * n):
+        total += number(common, place) ** 2
+    return sqrt(total)
 
 
 @njit(cache=True)
@@ -61,13 +59,11 @@ def _scale_of(size):
 
 @njit(cache=True)
 def _form_scaled(common, matrix, rows, columns, n):
-    """From F - I the matrix F with scaled rows and columns, in place, as in `coupling.invert`. Returns F's 1-norm."""
-    norm = 0.0
-    for c in range(n):
-        total = 0.0
-        for r in range(n):
-            total += abs(number(common, matrix + r * n + c) + (1.0 if r == c else 0.0))
-        norm = max(norm, total)
+    """From F - I the matrix F with scaled rows and columns, in place, as in `coupling.invert`. Returns F's norm."""
+    squares = 0.0
+    for r in range(n):
+        for c in range(n):
+            squares += (number(common, matrix + r * n + c) + (1.0 if r == c else 0.0)) ** 2
     for r in range(n):
         size = 0.0
         for c in range(n):
@@ -83,17 +79,17 @@ def _form_scaled(common, matrix, rows, columns, n):
             place = matrix + r * n + c
             entry = number(common, place) + (1.0 if r == c else 0.0)
             set_number(common, place, number(common, rows + r) * entry * number(common, columns + c))
-    return norm
+    return sqrt(squares)
 
 
 @njit(cache=True)
 def invert(common, matrix, inverse, n):
     """Gauss-Jordan with row pivoting of the n×n matrix at `matrix`, which is used up; its inverse lands at `inverse`.
 
-    Returns the condition number in the 1-norm: infinity where a pivot vanishes, NaN where one is not a number. Written
+    Returns the condition number (`coupling.Condition`): infinity where a pivot vanishes, NaN where one is not a number. Written
     out because n is a handful and a library call would allocate.
     """
-    size = _largest_column(common, matrix, n)
+    size = _norm(common, matrix, n)
     for r in range(n):
         for c in range(n):
             set_number(common, inverse + r * n + c, 1.0 if r == c else 0.0)
@@ -112,12 +108,12 @@ def invert(common, matrix, inverse, n):
             if r != c and ratio != 0.0:
                 _take_off(common, matrix, n, c, r, c, ratio)
                 _take_off(common, inverse, n, 0, r, c, ratio)
-    return size * _largest_column(common, inverse, n)
+    return size * _norm(common, inverse, n) / n
 
 
 @njit(cache=True)
 def solve_sums(common, at, back, steps, p):
-    """From F - I and f: g = -F⁻¹f and the functionals carried one step further. Returns whether it has enough digits."""
+    """From F - I and f: g = -F⁻¹f and the functionals carried one step further. Returns whether it has the digits."""
     k_old, k, stride = back * p, (back + 1) * p, steps * p
     norm = _form_scaled(common, at.coupling, at.row_scales, at.column_scales, k)
     condition = invert(common, at.coupling, at.inverse, k)
@@ -126,7 +122,7 @@ def solve_sums(common, at, back, steps, p):
             scale = number(common, at.column_scales + r) * number(common, at.row_scales + c)
             place = at.inverse + r * k + c
             set_number(common, place, number(common, place) * scale)
-    plain = norm * _largest_column(common, at.inverse, k)
+    plain = norm * _norm(common, at.inverse, k) / k
     set_number(common, at.conditions + back, condition)
     set_number(common, at.plain_conditions + back, plain)
     here, before = at.bases + back * stride * stride, at.bases + (back - 1) * stride * stride
