@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from nashcast.encoders.rows import Rows, Scales
-from nashcast.games.moments.counter_noise import standard_normals
+from nashcast.games.moments.counter_noise import step_normals
 from nashcast.games.moments.features import EchoParameters, Moments
 
 State = Any
@@ -29,7 +29,7 @@ class Noise(NamedTuple):
     step: int
 
     def standard_normal(self, size: int) -> np.ndarray:
-        return standard_normals(self.key, self.step, np.arange(size))
+        return step_normals(self.key, self.step, size)
 
 
 class Context(NamedTuple):
