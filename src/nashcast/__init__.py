@@ -5,8 +5,9 @@ from nashcast.agents.agent import Agent, Window
 from nashcast.client import Client
 from nashcast.errors import InvalidInput, NashcastError, SingularGame
 from nashcast.federation.default import default_agents, default_federation, rich_agent
-from nashcast.federation.federation import Federation, Replay
+from nashcast.federation.federation import Federation
 from nashcast.federation.paper import LookbackGame, paper_federation
+from nashcast.federation.records import Replay
 from nashcast.games.certificate import Certificate, certify
 from nashcast.games.joint import JointGame
 from nashcast.games.lookback.game import Equilibrium, respond, solve_game

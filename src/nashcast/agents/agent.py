@@ -16,8 +16,8 @@ class Window:
     r"""Proposition 1: one decoder, fitted to the agent's own last steps. The paper's choice; see `paper_federation`.
 
     steps: how far it looks back (the paper's Client T).   ridge: $\gamma > 0$ and decay: $\alpha \ge 0$ of the decoder
-    and of its part in the game.   forgetting: if given, it learns from all history instead, each step weighing this much
-    of the next ($0 < \lambda \le 1$).
+    and of its part in the game.   forgetting: if given, it learns from all history instead, each step weighing this
+    much of the next ($0 < \lambda \le 1$).
     """
 
     steps: int = 5

@@ -16,7 +16,7 @@ from nashcast.federation.paper import LookbackGame, PaperFederation
 
 
 def exchange_rate_agents(ridge: float = 1.0, seed: int = 0) -> PaperFederation:
-    """Five random-feature agents as in the paper's exchange-rate rows: 6 features, Client T 5, LookbackGame T 2, every step."""
+    """Five random-feature agents as in the paper's exchange-rate rows: 6 features, Client T 5, Game T 2, every step."""
     agents = [PaperAgent(RandomFeatures(features=6, seed=seed + i, noise=0.1), ridge=ridge, window=5) for i in range(5)]
     return PaperFederation(agents, game=LookbackGame(lookback=2), start=0.0, seed=seed)
 

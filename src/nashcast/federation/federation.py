@@ -6,7 +6,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
+from nashcast.federation.records import Record, Replay
 from nashcast.federation.rules import mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.federation.trust import Trust
@@ -27,24 +28,6 @@ from nashcast.intervals.intervals import COVERAGES
 ADAPTIVE = "adaptive"
 # Inputs that came before the first known target; older ones are not forecast from once it is known.
 _MOST_EARLY = 200
-
-
-class Record(NamedTuple):
-    """One step of the history."""
-
-    step: int
-    forecast: np.ndarray  # of the next target, (y_dim,)
-    weights: np.ndarray  # of each member
-    target: np.ndarray | None
-
-
-class Replay(NamedTuple):
-    """A whole series forecast step by step. Row t belongs to the forecast of targets[t]."""
-
-    forecasts: np.ndarray  # (steps, y_dim)
-    weights: np.ndarray  # (steps, members)
-    agents: np.ndarray  # each member's own forecasts, (steps, members, y_dim)
-    mse: float  # mean over steps and targets
 
 
 class Federation:

@@ -1,4 +1,4 @@
-"""The paper's federation: Algorithm 1 to the letter, with window decoders, signed mixture weights and Theorem 2's game."""
+"""The paper's federation: Algorithm 1 with window decoders, signed mixture weights and Theorem 2's game."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from nashcast.agents.agent import Agent, Window
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput
 from nashcast.federation.algorithm import LookbackGame
-from nashcast.federation.paper_federation import PaperFederation, Replay
+from nashcast.federation.paper_federation import PaperFederation
+from nashcast.federation.records import Replay
 
 __all__ = ["LookbackGame", "PaperFederation", "Replay", "paper_federation"]
 
@@ -20,10 +21,10 @@ def paper_federation(
     game: LookbackGame | None = LookbackGame(),  # noqa: B008 frozen
     **settings: Any,
 ) -> PaperFederation:
-    """Algorithm 1 over these agents, with the verbs of `Federation`.
+    r"""Algorithm 1 over these agents, with the verbs of `Federation`.
 
     agents: with `decoders=Window(…)`, or the default window.   game: when to play, or None for greedy agents only.
-    settings: ridge ($\\kappa$) and budget ($\\eta$) of the mixture weights, anchored, mixing, y_dim, start, seed,
+    settings: ridge ($\kappa$) and budget ($\eta$) of the mixture weights, anchored, mixing, y_dim, start, seed,
     coverages and more: see `PaperFederation`.
 
     >>> import nashcast as nc

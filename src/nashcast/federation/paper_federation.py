@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from nashcast.federation.mixing import PAPER, mixing_rule
 from nashcast.federation.paper_bounds import PaperBounded, PaperBounds
 from nashcast.federation.placements import NEEDED, Window
 from nashcast.federation.post import AgentLost, Message, Post
+from nashcast.federation.records import Record, Replay
 from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.games.certificate import Certificate, certify
 from nashcast.games.lookback.game import Equilibrium
@@ -36,24 +36,6 @@ from nashcast.mixing.expert_rule import AggregationRule
 
 # Different reasons to fall back that are counted; the others are counted together.
 _MOST_REASONS = 20
-
-
-class Record(NamedTuple):
-    """One step of the history."""
-
-    step: int
-    forecast: np.ndarray
-    weights: np.ndarray
-    target: np.ndarray | None
-
-
-class Replay(NamedTuple):
-    """A whole series forecast step by step. Row t belongs to the forecast of targets[t]."""
-
-    forecasts: np.ndarray  # (steps, y_dim)
-    weights: np.ndarray  # (steps, agents)
-    agents: np.ndarray  # each agent's own forecasts, (steps, agents, y_dim)
-    mse: float  # mean over steps and targets
 
 
 class PaperFederation(PaperBounded):

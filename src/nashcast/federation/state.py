@@ -59,8 +59,8 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
 
 def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a federation that continues where another left off."""
-    from nashcast.federation.federation import Record
     from nashcast.federation.loop import Loop
+    from nashcast.federation.records import Record
 
     mine = fingerprint(federation)
     if about.get("made") != mine:

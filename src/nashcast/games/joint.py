@@ -1,13 +1,17 @@
 r"""The joint game: agents that keep what the game taught them, at its equilibrium in closed form.
 
-Everybody is anchored at the last target. Agent i has features $Z^i$ (d_y × d_i) and keeps one decoder $\beta^i$; its cost is
+All agents are anchored at the last target. Agent i has features $Z^i$ (d_y × d_i) and keeps one decoder $\beta^i$; its
+cost is
 
     $J_i = \|r - \sum_j Z^j\beta^j\|^2 + \|\beta^i - \bar\beta^i\|^2_{\Gamma_i}$,      $r = y_{t+1} - y_t$,
 
 with $\bar\beta^i$ what it played last and $\Gamma_i$ what it has seen so far. The equilibrium is unique, and needs two
-sums over agents only: of the contributions $c_i = Z^i\bar\beta^i$ and of the leverages $h_i = Z^i\Gamma_i^{-1}Z^{i\top}$:
+sums over agents only: of the contributions $c_i = Z^i\bar\beta^i$ and of the leverages
+$h_i = Z^i\Gamma_i^{-1}Z^{i\top}$:
 
-    $e = r - \sum_j c_j$,    $\rho = (I + \mu\sum_j h_j)^{-1}\mu e$,    $\beta^i = \bar\beta^i + \Gamma_i^{-1}Z^{i\top}\rho$.
+    $e = r - \sum_j c_j$
+    $\rho = (I + \mu\sum_j h_j)^{-1}\mu e$
+    $\beta^i = \bar\beta^i + \Gamma_i^{-1}Z^{i\top}\rho$
 
 The boldness μ stands for $\Gamma_i/\mu$ instead of $\Gamma_i$: correlated agents need a large one. See
 docs/explanation/joint-game.md.
@@ -82,7 +86,9 @@ class Equilibrium(NamedTuple):
 def joint_equilibrium(
     features: Sequence[np.ndarray], information: Sequence[np.ndarray], error: np.ndarray, boldness: float = 1.0
 ) -> Equilibrium:
-    r"""One step of the game. features: $Z^i$, (y_dim, d_i).   information: $\Gamma_i$, (d_i, d_i).   error: e, (y_dim,).
+    r"""One step of the game.
+
+    features: $Z^i$, (y_dim, d_i).   information: $\Gamma_i$, (d_i, d_i).   error: e, (y_dim,).   boldness: μ.
 
     >>> import numpy as np
     >>> joint_equilibrium([np.eye(1), np.eye(1)], [np.eye(1), np.eye(1)], np.array([3.0])).moves

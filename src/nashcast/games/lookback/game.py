@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback import reference
 from nashcast.games.lookback.fast import has_numba, need_numba
 from nashcast.games.lookback.problem import NOTHING, FeedbackRule, Problem, Solution, layout_alike, layout_each
-from nashcast import validation as check
 
 # From this many agents on the compiled solver is used where numba is installed: below, NumPy takes under a millisecond
 # and importing numba would take longer than all games of a short run.
