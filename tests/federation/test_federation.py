@@ -140,7 +140,9 @@ class Guarded:
 def test_the_server_touches_only_the_protocol(placement, tmp_path):
     rng = np.random.default_rng(3)
     agents = [Guarded(agent) for agent in random_agents(rng, 2, count=4)]
-    federation = nc.paper_federation(agents, game=nc.LookbackGame(lookback=2, placement=placement), y_dim=2, start=[0, 0])
+    federation = nc.paper_federation(
+        agents, game=nc.LookbackGame(lookback=2, placement=placement), y_dim=2, start=[0, 0]
+    )
     X, Y = random_stream(rng, 2)
     federation.replay(X, Y)
     federation.learn_late(20, [1.0, 1.0])
@@ -387,7 +389,10 @@ def test_nobody_there_means_the_last_target():
 
 
 def simple(**settings):
-    agents = [PaperAgent(nc.encoders.Linear(), name="linear"), PaperAgent(nc.encoders.RandomFeatures(features=3, seed=1))]
+    agents = [
+        PaperAgent(nc.encoders.Linear(), name="linear"),
+        PaperAgent(nc.encoders.RandomFeatures(features=3, seed=1)),
+    ]
     return nc.paper_federation(agents, **{"start": 0.0, **settings})
 
 
@@ -406,7 +411,9 @@ def test_without_a_label_nothing_is_learnt_and_forecasts_go_on(missing):
     assert federation.health["missing labels"] == 3
 
 
-@pytest.mark.parametrize("settings", [{"game": None, "anchored": True}, {"game": None}, {"game": nc.LookbackGame(lookback=3)}])
+@pytest.mark.parametrize(
+    "settings", [{"game": None, "anchored": True}, {"game": None}, {"game": nc.LookbackGame(lookback=3)}]
+)
 @pytest.mark.parametrize("forgetting", [None, 0.9])
 def test_a_label_that_comes_late_but_before_it_is_needed_is_as_good_as_one_in_time(settings, forgetting):
     X, Y = random_stream(np.random.default_rng(2), 1, steps=30, x_dim=1)
@@ -446,7 +453,9 @@ def test_a_federation_saved_before_a_late_label_learns_it_the_same(tmp_path):
 
 def test_the_step_that_stands_is_there_between_forecast_and_label():
     X, Y = random_stream(np.random.default_rng(5), 1, steps=8, x_dim=1)
-    federation = nc.paper_federation([PaperAgent(nc.encoders.Linear()), PaperAgent(nc.encoders.Persistence())], start=0.0)
+    federation = nc.paper_federation(
+        [PaperAgent(nc.encoders.Linear()), PaperAgent(nc.encoders.Persistence())], start=0.0
+    )
     assert federation.present is None
     for x, y in zip(X, Y[:, 0], strict=True):
         forecast = federation.predict_one(x)

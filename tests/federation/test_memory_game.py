@@ -5,15 +5,20 @@ import pytest
 from federations import random_stream
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
 from nashcast import streams
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.paper.replay import replay
+
+
+def quadratic(x):
+    """One, two inputs and their products."""
+    return np.concatenate([[1.0], x, np.outer(x, x)[np.triu_indices(2)]])
 
 
 def agents(forgetting=0.97, ridge=0.2, order=(0, 1)):
     both = [
         PaperAgent(nc.encoders.Linear(1), forgetting=forgetting, ridge=ridge, name="a"),
-        PaperAgent(nc.encoders.QuadraticLags(1), forgetting=forgetting, ridge=ridge, name="b"),
+        PaperAgent(nc.encoders.Callable(quadratic, features=6), forgetting=forgetting, ridge=ridge, name="b"),
     ]
     return [both[i] for i in order]
 
@@ -69,7 +74,9 @@ def test_nobody_gains_by_deviating_from_it():
 
 def test_a_stiff_game_is_none_and_order_does_not_matter():
     X, Y = random_stream(np.random.default_rng(6), 1, steps=30, x_dim=2)
-    stiff = nc.paper_federation(agents(), game=nc.LookbackGame(lookback=1, memory=True, ridge=1e12), start=0.0).replay(X, Y)
+    stiff = nc.paper_federation(agents(), game=nc.LookbackGame(lookback=1, memory=True, ridge=1e12), start=0.0).replay(
+        X, Y
+    )
     none = nc.paper_federation(agents(), game=None, anchored=True, start=0.0).replay(X, Y)
     np.testing.assert_allclose(stiff.forecasts, none.forecasts, atol=1e-6)
     game = nc.LookbackGame(lookback=2, memory=True, ridge=2.0)
@@ -91,7 +98,10 @@ def test_under_drift_it_corrects_what_is_remembered():
 def test_saved_and_loaded_it_goes_on_bit_for_bit(tmp_path):
     X, Y = random_stream(np.random.default_rng(7), 1, steps=40, x_dim=2)
     game = nc.LookbackGame(lookback=2, memory=True)
-    first, second = nc.paper_federation(agents(), game=game, start=0.0), nc.paper_federation(agents(), game=game, start=0.0)
+    first, second = (
+        nc.paper_federation(agents(), game=game, start=0.0),
+        nc.paper_federation(agents(), game=game, start=0.0),
+    )
     first.replay(X[:20], Y[:20])
     first.save(tmp_path / "state.state")
     second.load(tmp_path / "state.state")
@@ -115,11 +125,15 @@ class Forgetful:
         (lambda: nc.LookbackGame(ridge=1.0, placement="spread"), "ridge: got 1 in a spread game"),
         (lambda: nc.paper_federation([Forgetful()], game=nc.LookbackGame(memory=True)), "`recall` their decoder"),
         (
-            lambda: replay(nc.paper_federation(agents(), game=nc.LookbackGame(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))),
+            lambda: replay(
+                nc.paper_federation(agents(), game=nc.LookbackGame(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))
+            ),
             "game: got memory. Replay it online",
         ),
         (
-            lambda: replay(nc.paper_federation(agents(), game=nc.LookbackGame(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))),
+            lambda: replay(
+                nc.paper_federation(agents(), game=nc.LookbackGame(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))
+            ),
             "game: got a ridge of its own. Replay it online",
         ),
     ],

@@ -26,7 +26,9 @@ def make(mixing="paper", game=None, broken=None, **settings):
     if broken is not None:
         agents.append(PaperAgent(nc.encoders.Callable(broken, features=1), name="broken"))
     anchored = game is None
-    return nc.paper_federation(agents, game=game, anchored=anchored, y_dim=2, mixing=mixing, start=[0.0, 0.0], **settings)
+    return nc.paper_federation(
+        agents, game=game, anchored=anchored, y_dim=2, mixing=mixing, start=[0.0, 0.0], **settings
+    )
 
 
 @pytest.mark.parametrize("game", [None, nc.LookbackGame(lookback=2)])
@@ -142,7 +144,9 @@ def test_one_target_gives_numbers_and_named_targets_give_names():
         assert isinstance(low, float)
         assert low < high
         federation.learn_one([t / 3], np.sin(t / 3) + 0.1)
-    named = nc.paper_federation([PaperAgent(nc.encoders.Linear())], game=None, start={"rain": 0.0, "wind": 1.0}, y_dim=2)
+    named = nc.paper_federation(
+        [PaperAgent(nc.encoders.Linear())], game=None, start={"rain": 0.0, "wind": 1.0}, y_dim=2
+    )
     named.predict_one([1.0])
     assert set(named.interval()[0]) == {"rain", "wind"}
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from nashcast.encoders.echo_state import ACTIVATE
 from nashcast.experiments.baselines import mse
 from nashcast.experiments.paper.draws import draw, echo_states
 from nashcast.experiments.paper.many import Options
 from nashcast.experiments.paper.runs import ANCHORED, federate
 from nashcast.experiments.paper.settings import Setting, expected
 from nashcast.experiments.paper.torch_normals import TorchNormals
+from nashcast.games.moments.features import ACTIVATIONS
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 from nashcast.streams import open_stream
 
@@ -56,7 +54,7 @@ def relu_growth(options: Options) -> Study:
 def _largest(y_dim: int, activation: str, steps: int, count: int, seed: int) -> np.ndarray:
     """The largest entry so far, by trajectory and step."""
     normals, rng = TorchNormals(seed), np.random.default_rng(seed)
-    act = partial(ACTIVATE[activation])
+    act = ACTIVATIONS[activation].apply
     largest = np.empty((count, steps))
     for s in range(count):
         A, B, b = normals.draw(y_dim, 3), normals.draw(y_dim, y_dim), normals.draw(y_dim, FEATURES)
