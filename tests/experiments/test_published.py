@@ -13,6 +13,7 @@ from nashcast.experiments.paper.published_game import play_published
 from nashcast.experiments.paper.published_run import replay_published
 from nashcast.experiments.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
 from nashcast.experiments.paper.settings import Setting, printed_line, row, rows
+from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.streams import Stream
 
 from golden import trace
@@ -63,8 +64,7 @@ def test_sampled_expectations_come_close_to_the_closed_form():
     drive, B = rng.normal(size=(T, N, p, d)), rng.normal(size=(N, p, p))
     Z = rng.uniform(0, 1, size=(T, N, p, d))
     moments = [
-        nc.echo_moments(drive[:, i], B[i], Z[0, i], 1.0, samples=200_000, rng=np.random.default_rng(i))
-        for i in range(N)
+        echo_moments(drive[:, i], B[i], Z[0, i], 1.0, samples=200_000, rng=np.random.default_rng(i)) for i in range(N)
     ]
     mean = np.stack([m.mean for m in moments], axis=1)
     covariance = np.stack([m.covariance for m in moments], axis=1)
@@ -105,7 +105,7 @@ def test_whole_runs_are_those_of_the_traces(name):
     means, covariance = Z, np.zeros((*Z.shape[:3], Z.shape[2], Z.shape[3], Z.shape[3]))
     if str(g["kind"]) == "rfn":
         moments = [
-            nc.relu_moments((stream.inputs @ A.T)[:, :, None] + b, float(g["sigma"]))
+            relu_moments((stream.inputs @ A.T)[:, :, None] + b, float(g["sigma"]))
             for A, b in zip(g["A"], g["b"], strict=True)
         ]
         means, covariance = np.stack([m.mean for m in moments]), np.stack([m.covariance for m in moments])

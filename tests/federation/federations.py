@@ -21,7 +21,6 @@ def random_agents(rng, y_dim, count=None):
                 features=int(rng.integers(1, 5)), seed=i, noise=0.3, samples=20, leak=[1.0, 0.5][i % 2]
             ),
             lambda: nc.encoders.Linear(lags=int(rng.integers(1, 3))),
-            lambda: nc.encoders.QuadraticLags(lags=1),
             nc.encoders.Persistence,
             lambda i=i: nc.encoders.Callable(vendor, features=2, seed=i),
         ]

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import BuiltEncoder
 from nashcast.federation import algorithm, placements
+from nashcast.federation.paper import as_paper_agent
 from nashcast.federation.placements import solve_views
+from nashcast.games.moments.features import relu_moments
 from nashcast.mixing.mixture_weights import mixture_weights
 
 from golden import trace
@@ -27,19 +28,22 @@ class Recorded(BuiltEncoder):
     def start(self):
         return 0
 
-    def encode(self, x, state, noise):
-        return self.g["Z"][self.agent, state], state + 1
+    def advance(self, context):
+        return context.state + 1
+
+    def encode(self, context):
+        return self.g["Z"][self.agent, context.state - 1]
 
     def moments(self, inputs, features, noise):
         if str(self.g["kind"]) != "rfn":
             return None
         a = (inputs @ self.g["A"][self.agent].T)[:, :, None] + self.g["b"][self.agent]
-        return nc.relu_moments(a, float(self.g["sigma"]))
+        return relu_moments(a, float(self.g["sigma"]))
 
 
 def made(g):
-    settings = {"ridge": float(g["gamma"]), "decay": float(g["alpha"]), "window": int(g["client_T"])}
-    agents = [PaperAgent(Recorded(g, i), **settings) for i in range(int(g["N"]))]
+    window = nc.Window(int(g["client_T"]), ridge=float(g["gamma"]), decay=float(g["alpha"]))
+    agents = [as_paper_agent(nc.Agent(Recorded(g, i), decoders=window)) for i in range(int(g["N"]))]
     game = nc.LookbackGame(lookback=int(g["game_T"]), every=int(g["sync_freq"])) if bool(g["nash"]) else None
     return nc.paper_federation(agents, game=game, y_dim=int(g["d_y"]), start=g["y"][0]), agents
 

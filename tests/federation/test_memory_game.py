@@ -5,15 +5,20 @@ import pytest
 from federations import random_stream
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
 from nashcast import streams
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.paper.replay import replay
+
+
+def quadratic(x):
+    """One, two inputs and their products."""
+    return np.concatenate([[1.0], x, np.outer(x, x)[np.triu_indices(2)]])
 
 
 def agents(forgetting=0.97, ridge=0.2, order=(0, 1)):
     both = [
         PaperAgent(nc.encoders.Linear(1), forgetting=forgetting, ridge=ridge, name="a"),
-        PaperAgent(nc.encoders.QuadraticLags(1), forgetting=forgetting, ridge=ridge, name="b"),
+        PaperAgent(nc.encoders.Callable(quadratic, features=6), forgetting=forgetting, ridge=ridge, name="b"),
     ]
     return [both[i] for i in order]
 

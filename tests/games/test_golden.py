@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.decoders import window_decoder
+from nashcast.games.moments.features import relu_moments
 
 from golden import trace
 from reference import dense_game
@@ -17,7 +19,7 @@ def dense_settings(g, t):
     mean, cov = Z, [np.zeros((T, p, p, z.shape[2], z.shape[2])) for z in Z]
     if str(g["kind"]) == "rfn":
         a = [(g["x"][steps] @ g["A"][i].T)[:, :, None] + g["b"][i] for i in range(N)]  # (T, y_dim, features)
-        moments = [nc.relu_moments(a_i, float(g["sigma"])) for a_i in a]
+        moments = [relu_moments(a_i, float(g["sigma"])) for a_i in a]
         mean, cov = [m.mean for m in moments], [m.covariance for m in moments]
     start = np.tile(g["y"][t - T], (N, 1))
     alpha, gamma = np.full(N, float(g["alpha"])), np.full(N, float(g["gamma"]))
@@ -63,5 +65,5 @@ def test_greedy_decoders_at_every_step(name):
         past = slice(max(t - T, 0), t)
         for i in range(int(g["N"])):
             residuals = g["y"][past.start + 1 : t + 1] - g["state_predictions"][i, past]
-            beta = nc.window_decoder(g["Z"][i, past], residuals, **settings)
+            beta = window_decoder(g["Z"][i, past], residuals, **settings)
             np.testing.assert_allclose(beta, g["local_betas"][t, i], rtol=1e-8, atol=1e-12)

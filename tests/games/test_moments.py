@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 import nashcast as nc
 from nashcast import seeds
+from nashcast.games.moments.features import clipped_moments, echo_moments, relu_moments
 
 
 def sampled_within(exact, draw, batches=10, size=1_000_000):
@@ -41,12 +42,12 @@ def sampled_within(exact, draw, batches=10, size=1_000_000):
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [1, 2, 3])
 @pytest.mark.parametrize(("moments", "activate"), [
-    (nc.relu_moments, lambda v: np.maximum(v, 0.0, out=v)),
-    (nc.clipped_moments, lambda v: np.clip(v / 6 + 0.5, 0.0, 1.0)),
+    (relu_moments, lambda v: np.maximum(v, 0.0, out=v)),
+    (clipped_moments, lambda v: np.clip(v / 6 + 0.5, 0.0, 1.0)),
 ])  # fmt: skip
 def test_within_four_standard_errors_of_ten_million_draws(p, moments, activate):
     rng = np.random.default_rng(10 + p)
-    a = rng.uniform(-1, 1, (p, 2)) * (1 if moments is nc.relu_moments else 3)
+    a = rng.uniform(-1, 1, (p, 2)) * (1 if moments is relu_moments else 3)
     sigma = rng.uniform(0.3, 1.5, p)
     exact = moments(a, sigma)
 
@@ -64,9 +65,9 @@ def by_quadrature(f, kinks):
 
 
 ACTIVATIONS = {
-    "relu": (nc.relu_moments, lambda v: max(v, 0.0), lambda a, s: [-a / s]),
+    "relu": (relu_moments, lambda v: max(v, 0.0), lambda a, s: [-a / s]),
     "clipped": (
-        nc.clipped_moments,
+        clipped_moments,
         lambda v: min(max(v / 6 + 0.5, 0.0), 1.0),
         lambda a, s: [(-3 - a) / s, (3 - a) / s],
     ),
@@ -113,7 +114,7 @@ LARGE_NOISE = [
 def test_clipped_moments_keep_their_digits_where_noise_is_large(a, sigma):
     """Against quadrature over the noise itself, piece by piece between the kinks."""
     _, h, kinks = ACTIVATIONS["clipped"]
-    exact = nc.clipped_moments(np.array(a)[:, None], np.array(sigma))
+    exact = clipped_moments(np.array(a)[:, None], np.array(sigma))
     bends = [kink for k in range(2) for kink in kinks(a[k], sigma[k])]
     means = [by_quadrature(lambda w, k=k: h(a[k] + sigma[k] * w), bends) for k in range(2)]
     np.testing.assert_allclose(exact.mean[:, 0], means, rtol=1e-11)
@@ -128,7 +129,7 @@ def test_clipped_moments_keep_their_digits_where_noise_is_large(a, sigma):
 def test_clipped_moments_tend_to_those_of_a_coin():
     """Z is 0 or 1 but with probability 6φ(0)/σ; to first order the variance is 1/4 - φ(0)/σ."""
     for sigma in (1e6, 1e8, 1e10, 1e14, 1e100):
-        moments = nc.clipped_moments(np.zeros((1, 1)), sigma)
+        moments = clipped_moments(np.zeros((1, 1)), sigma)
         assert moments.mean.item() == pytest.approx(0.5, abs=1e-15)
         assert moments.covariance.item() == pytest.approx(0.25 - norm.pdf(0.0) / sigma, abs=1e-11 / sigma + 1e-15)
 
@@ -136,7 +137,7 @@ def test_clipped_moments_tend_to_those_of_a_coin():
 def test_the_closed_form_and_the_quadrature_of_clipped_moments_meet():
     """One is used up to σ = 6, the other beyond."""
     a = np.linspace(-30, 30, 61)[None]
-    below, above = (nc.clipped_moments(a, sigma) for sigma in (6.0, np.nextafter(6.0, 7.0)))
+    below, above = (clipped_moments(a, sigma) for sigma in (6.0, np.nextafter(6.0, 7.0)))
     np.testing.assert_allclose(below.mean, above.mean, rtol=1e-11)
     diagonals = [np.diagonal(each.covariance[0, 0]) for each in (below, above)]
     np.testing.assert_allclose(diagonals[0], diagonals[1], rtol=1e-8, atol=1e-15)
@@ -145,13 +146,13 @@ def test_the_closed_form_and_the_quadrature_of_clipped_moments_meet():
 def test_the_covariance_keeps_its_digits_far_from_zero():
     """E[Z²] - E[Z]² would be all rounding here; the truth is σ², since the cut is never reached."""
     sigma = 1e-5
-    covariance = nc.relu_moments(np.array([[1e6]]), sigma).covariance
+    covariance = relu_moments(np.array([[1e6]]), sigma).covariance
     assert covariance.item() == pytest.approx(sigma**2, rel=1e-12)
 
 
 def test_columns_are_independent_and_rows_symmetric():
     rng = np.random.default_rng(3)
-    covariance = nc.relu_moments(rng.standard_normal((4, 3, 5)), [0.3, 0.7, 1.1]).covariance
+    covariance = relu_moments(rng.standard_normal((4, 3, 5)), [0.3, 0.7, 1.1]).covariance
     off_diagonal = covariance * (1 - np.eye(5))
     np.testing.assert_array_equal(off_diagonal, 0.0)
     np.testing.assert_array_equal(covariance, covariance.transpose(0, 2, 1, 4, 3))
@@ -159,21 +160,21 @@ def test_columns_are_independent_and_rows_symmetric():
     assert np.linalg.eigvalsh(full).min() > -1e-15
 
 
-@pytest.mark.parametrize("moments", [nc.relu_moments, nc.clipped_moments])
+@pytest.mark.parametrize("moments", [relu_moments, clipped_moments])
 @pytest.mark.parametrize("sigma", [0.0, 1e-300, 1e-320])
 def test_no_noise_is_the_deterministic_limit_without_a_warning(moments, sigma):
     a = np.array([[-2.0, 0.0, 1.5, 1e-310, -1e300, 1e300]])
     with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         result = moments(a, sigma)
-    plain = np.maximum(a, 0) if moments is nc.relu_moments else np.clip(a / 6 + 0.5, 0, 1)
+    plain = np.maximum(a, 0) if moments is relu_moments else np.clip(a / 6 + 0.5, 0, 1)
     np.testing.assert_allclose(result.mean, plain, rtol=1e-14, atol=1e-299)
     np.testing.assert_array_equal(result.covariance, 0.0)
 
 
 def test_scaling_units_scales_relu_moments():
     a, sigma = np.random.default_rng(1).standard_normal((2, 3)), np.array([0.4, 0.9])
-    one, other = nc.relu_moments(a, sigma), nc.relu_moments(10 * a, 10 * sigma)
+    one, other = relu_moments(a, sigma), relu_moments(10 * a, 10 * sigma)
     np.testing.assert_allclose(other.mean, 10 * one.mean, rtol=1e-13)
     np.testing.assert_allclose(other.covariance, 100 * one.covariance, rtol=1e-12, atol=1e-15)
 
@@ -192,7 +193,7 @@ def test_echo_state_moments_against_plain_sampling(activation):
     rng = np.random.default_rng(8)
     n = 1_000_000
     Z = np.broadcast_to(start, (n, *start.shape))
-    result = nc.echo_moments(
+    result = echo_moments(
         drive, B, start, sigma, rng=seeds.generator(1, "echo", activation), samples=200_000, activation=activation
     )
     np.testing.assert_array_equal(result.mean[0], start)
@@ -211,10 +212,10 @@ def test_echo_state_moments_against_plain_sampling(activation):
 
 def test_the_step_after_the_start_is_exact_and_later_ones_vary_less_than_plain_sampling():
     drive, B, start, sigma = echo_case()
-    exact = nc.clipped_moments(drive[1] + B @ start, sigma)
+    exact = clipped_moments(drive[1] + B @ start, sigma)
     means, plain = [], []
     for seed in range(200):
-        result = nc.echo_moments(drive, B, start, sigma, rng=seeds.generator(seed, "echo"), samples=50)
+        result = echo_moments(drive, B, start, sigma, rng=seeds.generator(seed, "echo"), samples=50)
         np.testing.assert_allclose(result.mean[1], exact.mean, rtol=1e-12)
         np.testing.assert_allclose(result.covariance[1], exact.covariance, rtol=1e-9, atol=1e-14)
         means.append(result.mean[3])
@@ -230,7 +231,7 @@ def test_sampling_is_named():
     drive, B, start, sigma = echo_case()
 
     def once(*name):
-        return nc.echo_moments(drive, B, start, sigma, rng=seeds.generator(5, *name)).mean
+        return echo_moments(drive, B, start, sigma, rng=seeds.generator(5, *name)).mean
 
     np.testing.assert_array_equal(once("echo", 1), once("echo", 1))
     assert not np.array_equal(once("echo", 1), once("echo", 2))
@@ -239,16 +240,16 @@ def test_sampling_is_named():
 def echo_with(**change):
     drive, B, start, sigma = echo_case()
     arguments = {"drive": drive, "recurrent": B, "start": start, "noise": sigma, "rng": seeds.generator(1), **change}
-    return nc.echo_moments(**arguments)
+    return echo_moments(**arguments)
 
 
 BAD = [
-    (lambda: nc.relu_moments(np.ones(3), 0.1), "preactivation", "(…, y_dim, features)"),
-    (lambda: nc.relu_moments([[np.nan]], 0.1), "preactivation", "nan at index (0, 0)"),
-    (lambda: nc.relu_moments(np.ones((2, 3)), -0.1), "noise", "≥ 0"),
-    (lambda: nc.relu_moments(np.ones((2, 3)), [0.1, -0.1]), "noise", "≥ 0"),
-    (lambda: nc.relu_moments(np.ones((2, 3)), [0.1]), "noise", "(y_dim,) = (2,)"),
-    (lambda: nc.clipped_moments(np.ones((2, 3)), np.inf), "noise", "finite"),
+    (lambda: relu_moments(np.ones(3), 0.1), "preactivation", "(…, y_dim, features)"),
+    (lambda: relu_moments([[np.nan]], 0.1), "preactivation", "nan at index (0, 0)"),
+    (lambda: relu_moments(np.ones((2, 3)), -0.1), "noise", "≥ 0"),
+    (lambda: relu_moments(np.ones((2, 3)), [0.1, -0.1]), "noise", "≥ 0"),
+    (lambda: relu_moments(np.ones((2, 3)), [0.1]), "noise", "(y_dim,) = (2,)"),
+    (lambda: clipped_moments(np.ones((2, 3)), np.inf), "noise", "finite"),
     (lambda: echo_with(drive=np.ones((4, 2))), "drive", "(steps, y_dim, features)"),
     (lambda: echo_with(recurrent=np.ones((3, 3))), "recurrent", "(y_dim, y_dim) = (2, 2)"),
     (lambda: echo_with(start=np.ones(2)), "start", "(y_dim, features) = (2, 2)"),

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
 from nashcast import seeds
+from nashcast.agents.paper_agent import PaperAgent
+from nashcast.games.moments.features import clipped_moments, relu_moments
 
 from games import random_game, stacked
 
@@ -67,7 +68,7 @@ def moments():
     rng = seeds.generator(2, "without numba")
     a, sigma = 3 * rng.standard_normal((4, 2, 5)), np.array([0.3, 4.0])
     found = {}
-    for name, function in (("relu", nc.relu_moments), ("clipped", nc.clipped_moments)):
+    for name, function in (("relu", relu_moments), ("clipped", clipped_moments)):
         found[f"{name} mean"], found[f"{name} covariance"] = function(a, sigma)
     return a, sigma, found
 
