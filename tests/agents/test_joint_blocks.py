@@ -20,7 +20,7 @@ def step(blocks, t, z, changes, known):
     """One row: forecast, then the labels of horizons 1 … H, made at t, t - 1, …"""
     said = blocks.forecast(z[None, None], NOTHING)
     leverages.append(said.leverage[0, 0, 0])
-    blocks.add_row(t, z[None, None], NOTHING, NOTHING, True)
+    blocks.add_row(t, None, True)
     steps = t - np.arange(len(changes))
     steps = np.where(known, steps, t)
     error = changes - blocks.recall(steps)[0, 0, 0]
@@ -57,7 +57,7 @@ def test_a_leverage_beyond_the_largest_counts_as_that():
     blocks = JointBlocks(game, [1], 0, 1, 1)
     said = blocks.forecast(np.full((1, 1, 1), 100.0), NOTHING)
     assert said.leverage[0, 0, 0] == pytest.approx(1.0)
-    blocks.add_row(0, np.full((1, 1, 1), 100.0), NOTHING, NOTHING, True)
+    blocks.add_row(0, None, True)
     blocks.learn(np.array([0]), np.full((1, 1, 1, 1), 0.5), 0.0)
     # ρ = e / (1 + 1): the decoder moves the forecast by leverage · ρ, as if the leverage were 1.
     assert 100.0 * blocks._decoders[0, 0, 0, 0, 0] == pytest.approx(0.5)
@@ -110,7 +110,7 @@ def test_what_the_public_features_explain_is_taken_out():
     for t in range(400):
         blocks.forecast(private[t][None], public[t])
         gain = block.learn(public[t])
-        blocks.add_row(t, private[t][None], public[t], gain, True)
+        blocks.add_row(t, gain, True)
     # Forgetting 0.998 over 400 rows of noise: coefficients are known to about 1/√250.
     np.testing.assert_allclose(blocks._coefficients[0, 0], mixing.T, atol=0.25)
 
@@ -126,6 +126,6 @@ def test_an_absent_agent_contributes_nothing_and_forgets_nothing():
     said = blocks.forecast(np.zeros((1, 1, 3)), NOTHING)
     assert said.played[0, 0, 0, 0] == 0.0
     assert said.leverage[0, 0, 0] == 0.0
-    blocks.add_row(50, np.zeros((1, 1, 3)), NOTHING, NOTHING, True)
+    blocks.add_row(50, None, True)
     blocks.learn(np.array([50]), np.ones((1, 1, 1, 1)), 0.0)
     np.testing.assert_array_equal(blocks._decoders, before)

@@ -1,8 +1,8 @@
 """The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
 
 The public player holds what everybody knows of the targets; agents play what that does not explain of their features.
-An agent that makes the joint forecast worse is left out of the sums while that lasts (math: docs/explanation/joint-game.md),
-and hears the residual it would have heard in them, so that an honest one finds back.
+An agent that makes the joint forecast worse is left out of the sums while that lasts, and hears the residual it would
+have heard in them, so that an honest one finds back. See docs/explanation/joint-game.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class JointServer:
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        self._public = public
         scale, inside = usual[:, None], self._included[:, None, None]
         shares = contributions.played * inside
         if self.game.averaged:
@@ -71,15 +70,14 @@ class JointServer:
         self._leverages[step % REMEMBERED] = self._leverage
         self._rows += 1
         self._mean_leverage += (self._leverage - self._mean_leverage) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
-        nothing = np.empty((len(self._public), 0))
-        self._player.add_row(step, self._public[None], nothing, nothing, taught)
+        self._player.add_row(step, None, taught)
 
     def residuals(
         self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual
     ) -> np.ndarray:
-        """ρ for every variant and agent, (variants, agents, y_dim, horizon), in usual changes; the public player learns.
+        """ρ of every variant and agent, (variants, agents, y_dim, horizon), in usual changes. The player learns.
 
-        steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since then, (y_dim, horizon).
+        steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
         inside = self._included[:, None, None]

@@ -217,7 +217,7 @@ class Loop:
         experts[:, :, 0] = now[:, None]
         experts[:, :, 1:first] = self._means.T[:, None, :]
         experts[:, :, first:last] = said.experts
-        leverage[:, first:last] = said.reach - 1.0
+        leverage[:, first:last] = said.leverage
         self._joint: JointForecast | None = None
         if self._server is not None:
             rows = self._agents.public_now
