@@ -121,8 +121,8 @@ class Copes(nc.encoders.BuiltEncoder):
     def build(self, x_dim, y_dim):
         return self
 
-    def encode(self, x, state, noise):
-        return np.sin(self._slope * np.nan_to_num(x[None, :2])), None
+    def encode(self, context):
+        return np.sin(self._slope * np.nan_to_num(context.x[None, :2]))
 
 
 def test_who_may_be_missing_is_found_out_before_the_game():
@@ -411,8 +411,8 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "words"), [
-    ({"game": nc.LookbackGame()}, "masked: got True with a central game. Pass game=Game(placement='spread')"),
-    ({"game": None}, "masked: got True without a game. Pass game=Game(placement='spread')"),
+    ({"game": nc.LookbackGame()}, "masked: got True with a central game. Pass game=LookbackGame(placement='spread')"),
+    ({"game": None}, "masked: got True without a game. Pass game=LookbackGame(placement='spread')"),
     ({"game": nc.LookbackGame(placement="spread")}, "masked: got True with 5 agents, a look-back of 3 and y_dim 1. It takes 6"),
     ({"game": nc.LookbackGame(placement="spread"), "y_dim": 3}, "and y_dim 3. It takes 8 agents: have more of them, or a"),
 ])  # fmt: skip
@@ -427,7 +427,9 @@ def test_a_game_that_cannot_be_masked_is_refused(settings, words):
 def test_too_few_agents_are_told_in_health_and_nobody_is_asked_for_terms():
     X, Y = make_stream(1, steps=8)
     remote, transport = make_masked(make_team(6), X, settings_of(2, 1))  # random features take 8
-    assert_close(remote.replay(X, Y), nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y))
+    assert_close(
+        remote.replay(X, Y), nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y)
+    )
     assert remote.health["fell back"] == {"masks: 6 agents can play; it takes 8": 6}
     assert list(invitations(transport)) == []
     none = make_team(6, share="forecasts")
