@@ -19,8 +19,8 @@ def add_to(commands) -> None:
     demo = commands.add_parser(
         "demo",
         help="owners with private inputs forecast together",
-        description="Owners who each see one input forecast one target: each alone, their mixture, together by the joint "
-        "game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of the European "
+        description="Owners who each see one input forecast one target: each alone, their mixture, together by the "
+        "joint game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of the European "
         "Central Bank. Then the rates ahead with bounds, and what each owner is worth to the others.",
     )
     demo.add_argument(
