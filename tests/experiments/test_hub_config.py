@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nashcast import Game, InvalidInput
+from nashcast import InvalidInput, LookbackGame
 from nashcast.experiments.config import StreamConfig
 from nashcast.experiments.hub_config import HUB, HubConfig, load, parse
 
@@ -45,7 +45,7 @@ def test_a_file_is_read_as_it_stands(tmp_path):
     assert load(tmp_path / "hub.toml") == HubConfig(
         name="three desks", seed=4, steps=50, stream=StreamConfig("concept-y2"),
         federation={"ridge": 2.0, "budget": 1.0, "anchored": False, "mixing": "paper"},
-        game=Game(lookback=2, placement="spread"),
+        game=LookbackGame(lookback=2, placement="spread"),
         hub=tmp_path / "tide", agents=("desk-1", "desk-2"), broker="tls://broker.example:4222",
         certs=tmp_path / "certs", deadline=0.5, wait=3.0, pace=0.25, masked=True,
     )  # fmt: skip

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
 from nashcast import seeds
-from nashcast.experiments.config import changed, parse
+from nashcast.agents.paper_agent import PaperAgent
+from nashcast.experiments.config import parse
+from nashcast.experiments.config_changes import changed
 from nashcast.experiments.paper.replay import replay
 from nashcast.experiments.run import check_folder, error_of, run, save, skill
 from nashcast.records.runs import read_run
@@ -16,14 +17,62 @@ DOCUMENT = {
     "name": "by hand and by file",
     "seed": 2024,
     "stream": {"name": "concept-y2"},
-    "federation": {"ridge": 0.5, "budget": 0.95},
-    "game": {"lookback": 3, "every": 2},
+    "paper": {"ridge": 0.5, "budget": 0.95, "lookback": 3, "every": 2},
     "agents": [
         {"encoder": "random_features", "count": 2, "features": 4, "noise": 0.3, "ridge": 2, "decay": 0.1, "window": 7},
         {"encoder": "echo_state", "features": 3, "seed": 5, "samples": 20, "forgetting": 0.98},
         {"encoder": "linear", "name": "line"},
     ],
 }
+
+
+JOINT = {
+    "name": "joint",
+    "seed": 5,
+    "horizon": 2,
+    "stream": {"name": "concept-y2"},
+    "agents": [{"encoder": "trend"}, {"encoder": "random_lags", "hidden": 6, "inputs": [0, 1]}],
+}
+
+
+def joint_by_hand(stream, **settings):
+    drawn = nc.encoders.RandomLags(hidden=6, seed=seeds.key(5, "encoder", 1))
+    agents = [nc.Agent(nc.encoders.Trend()), nc.Agent(drawn, inputs=[0, 1])]
+    return nc.Federation(agents, start=stream.start, seed=5, **settings)
+
+
+def test_a_joint_run_is_a_hand_made_federation_bit_for_bit():
+    stream = concept_shift(target=1)
+    expected = joint_by_hand(stream, horizon=2).replay(stream.inputs, stream.targets)
+    seen = []
+    about, arrays = run(parse(JOINT), progress=lambda done, total: seen.append((done, total)))
+    for name in ("forecasts", "weights", "agents"):
+        np.testing.assert_array_equal(arrays[name], getattr(expected, name))
+    assert seen[:3] == [(0, 200), (50, 200), (100, 200)]
+    summary = about["summary"]
+    assert summary["mse"] == expected.mse
+    without = joint_by_hand(stream, horizon=2, game=None).replay(stream.inputs, stream.targets)
+    assert summary["baselines"] == {"no game": without.mse}
+    assert about["agents"] == ["persistence", "trend", "random lags", "joint game"]
+    assert sum(summary["last_weights"].values()) == pytest.approx(1.0)
+    own = np.mean((expected.agents[:, 1] - stream.targets) ** 2)
+    assert summary["agents_mse"]["trend"] == pytest.approx(own, rel=1e-15)
+    # Two steps ahead: row t forecasts targets[t] and targets[t + 1].
+    np.testing.assert_array_equal(arrays["ahead"][:, 0], expected.forecasts)
+    second = np.mean((arrays["ahead"][:-1, 1] - stream.targets[1:]) ** 2)
+    assert summary["horizon_mse"] == [pytest.approx(expected.mse), pytest.approx(second)]
+    before = np.concatenate([stream.start[None], stream.targets[:-2]])
+    assert summary["horizon_persistence_mse"][1] == pytest.approx(np.mean((before - stream.targets[1:]) ** 2))
+
+
+def test_a_joint_black_box_that_fails_sits_out_and_the_run_says_so(tmp_path):
+    (tmp_path / "vendor.py").write_text(BLACK_BOX)
+    document = {**JOINT, "agents": [{"encoder": "lags"}, {"encoder": "forecaster", "function": "vendor:moody"}]}
+    outcome = run(parse(document, folder=tmp_path))
+    absent = int(np.sum(concept_shift(target=1).inputs[:, 0] > 3))
+    assert absent > 0
+    assert outcome.about["summary"]["absences"] == {"forecaster": absent}
+    assert f"forecaster sat out {absent} steps." in outcome.about["notes"]
 
 
 def by_hand(stream, **settings):
@@ -63,13 +112,13 @@ def test_a_run_is_a_hand_made_federation_bit_for_bit():
 def test_a_federation_without_a_game_is_its_own_baseline():
     without = parse(changed(DOCUMENT, {"game": False, "steps": 20}))
     assert run(without).about["summary"]["baselines"].keys() == {"anchored, no game"}
-    anchored = run(parse(changed(DOCUMENT, {"game": False, "federation.anchored": True, "steps": 20})))
+    anchored = run(parse(changed(DOCUMENT, {"game": False, "paper.anchored": True, "steps": 20})))
     assert anchored.about["summary"]["baselines"] == {}
     assert anchored.about["summary"]["mse"] == run(without).about["summary"]["baselines"]["anchored, no game"]
 
 
 def test_what_cannot_be_compiled_runs_online_with_the_same_verbs():
-    config = parse(changed(DOCUMENT, {"game.rewrite_past": True, "steps": 70}))
+    config = parse(changed(DOCUMENT, {"paper.rewrite_past": True, "steps": 70}))
     seen = []
     about, arrays = run(config, progress=lambda done, total: seen.append((done, total)))
     stream = concept_shift(target=1)
@@ -121,7 +170,7 @@ def test_the_record_is_what_was_run(tmp_path):
 
 def test_a_diverged_run_is_a_result_and_not_a_warning(tmp_path):
     agents = [{"encoder": "random_features", "count": 5, "features": 6, "noise": 1.0, "ridge": 0.1}]
-    document = {"stream": {"name": "concept-y2", "steps": 4000}, "agents": agents}
+    document = {"stream": {"name": "concept-y2", "steps": 4000}, "agents": agents, "game": False, "paper": {}}
     outcome = run(parse(document))
     assert outcome.about["summary"]["mse"] == float("inf")
     assert outcome.about["summary"]["skill"] == -float("inf")

@@ -15,7 +15,7 @@ import nashcast as nc
 from nashcast.experiments.run import run
 from nashcast.experiments.sweep import load_plan, run_here, run_of, score
 from nashcast.experiments.sweep_grid import choices, parse_sweep, split_at
-from nashcast.experiments.sweep_table import anchored_runs, rank, row_of, table
+from nashcast.experiments.sweep_table import gameless_runs, rank, row_of, table
 from nashcast.records.results import Results
 from nashcast.streams.lagged import WARMUP
 
@@ -25,7 +25,7 @@ seed = 3
 [stream]
 name = "concept-y2"
 steps = 60
-[game]
+[paper]
 lookback = 2
 [[agents]]
 count = 2
@@ -38,8 +38,26 @@ seeds = [1, 2]
 tune_until = 0.5
 [grid]
 "agents.ridge" = [0.5, 5]
-"game.lookback" = [false, 2]
-"game.every" = [1, 2]
+"paper.lookback" = [false, 2]
+"paper.every" = [1, 2]
+"""
+
+
+JOINT = """
+seed = 3
+[stream]
+name = "concept-y2"
+steps = 60
+[[agents]]
+encoder = "random_lags"
+[[agents]]
+encoder = "trend"
+[sweep]
+seeds = [1, 2]
+tune_until = 0.5
+[grid]
+"agents[0].hidden" = [4, 8]
+game = [true, false]
 """
 
 
@@ -66,15 +84,16 @@ def test_a_grid_is_every_combination_and_settings_that_come_to_the_same_are_one(
     plan = plan_of(tmp_path)
     assert len(plan.choices) == 2 * 3  # with no game, every second game is no other setting
     assert len({each.key for each in all_runs(plan)}) == 12
-    assert {(c.agents[0].ridge, c.agents[1].ridge, c.game and c.game.every) for c in plan.configs} == {
-        (r, r, every) for r in (0.5, 5.0) for every in (None, 1, 2)
-    }
+    assert {
+        (c.agents[0].decoder["ridge"], c.agents[1].decoder["ridge"], c.paper.game and c.paper.game.every)
+        for c in plan.configs
+    } == {(r, r, every) for r in (0.5, 5.0) for every in (None, 1, 2)}
 
 
 def test_one_table_of_agents_can_be_varied_alone_and_dotted_keys_need_no_quotes(tmp_path):
     plan = plan_of(tmp_path, FILE.split("[grid]")[0] + '[grid]\n"agents[1].ridge" = [2, 3]\nagents.window = [4]\n')
-    assert [[a.ridge for a in c.agents] for c in plan.configs] == [[1.0, 2.0], [1.0, 3.0]]
-    assert all(a.window == 4 for c in plan.configs for a in c.agents)
+    assert [[a.decoder["ridge"] for a in c.agents] for c in plan.configs] == [[1.0, 2.0], [1.0, 3.0]]
+    assert all(a.decoder["window"] == 4 for c in plan.configs for a in c.agents)
 
 
 def random_sweep(samples, grid):
@@ -86,7 +105,7 @@ def test_random_settings_are_in_range_reproducible_and_longer_sweeps_begin_with_
         "agents.ridge": {"low": 0.01, "high": 100, "log": True},
         "agents.window": {"low": 2, "high": 4, "whole": True},
         "agents.decay": {"low": 0, "high": 1},
-        "game.lookback": [False, 2, 3],
+        "paper.lookback": [False, 2, 3],
     }
     drawn = list(choices(random_sweep(300, grid), 3))
     assert len(drawn) == 300
@@ -97,7 +116,7 @@ def test_random_settings_are_in_range_reproducible_and_longer_sweeps_begin_with_
     assert 0.3 < np.mean(ridge < 1) < 0.7  # even in the logarithm
     assert {c["agents.window"] for c in drawn} == {2, 3, 4}
     assert all(isinstance(c["agents.window"], int) for c in drawn)
-    assert {c["game.lookback"] for c in drawn} == {False, 2, 3}
+    assert {c["paper.lookback"] for c in drawn} == {False, 2, 3}
     assert 0.4 < np.mean([c["agents.decay"] for c in drawn]) < 0.6
 
 
@@ -125,7 +144,7 @@ BAD = [
     ("[0.5, 5]", "{low = 1, high = 2}", "grid.agents.ridge: got a range in a grid. Pass a list of values"),
     ('"agents.ridge"', '"agents.rigde"', "agents[0].rigde: got a key that is not known. Did you mean 'ridge'?"),
     ('"agents.ridge"', "seed", "grid.seed: got a key that cannot be varied. Vary seeds by sweep.seeds."),
-    ("lookback = 2", "lookbak = 2", "game.lookbak: got a key that is not known."),
+    ("lookback = 2", "lookbak = 2", "paper.lookbak: got a key that is not known."),
 ]
 
 
@@ -189,14 +208,34 @@ def test_the_ranking_is_by_the_mean_over_seeds_with_baselines_beside_it(tmp_path
     done = Results(tmp_path / "out").done()
     errors = [done[each.key]["tuning"] for each in plan.runs(best.config)]
     assert best.errors["tuning"] == (np.mean(errors), max(errors))
-    run_here(plan, anchored_runs(plan, best), Results(tmp_path / "out"))
-    anchored = row_of(plan, best.choice, anchored_runs(plan, best)[0].config, Results(tmp_path / "out").done())
+    run_here(plan, gameless_runs(plan, best), Results(tmp_path / "out"))
+    anchored = row_of(plan, best.choice, gameless_runs(plan, best)[0].config, Results(tmp_path / "out").done())
     shown = table(plan, ranking, anchored, 2)
     assert [row["rank"] for row in shown["rows"]] == ["1", "2", "1, anchored, no game", "persistence"]
     stream = plan.scored(best.config).stream
     last = np.concatenate([stream.start[None], stream.targets[:-1]])
     assert shown["rows"][-1]["rest"] == np.mean((stream.targets[30:] - last[30:]) ** 2)
     assert shown["rows"][0]["skill"] == 1 - shown["rows"][0]["rest"] / shown["rows"][-1]["rest"]
+
+
+def test_joint_federations_are_swept_in_processes_with_the_same_numbers(tmp_path):
+    plan, results = plan_of(tmp_path, JOINT), Results(tmp_path / "out")
+    run_here(plan, all_runs(plan), results, jobs=2)
+    done = results.done()
+    assert len(plan.choices) == 4
+    assert len(done) == 8
+    config = plan.runs(plan.configs[1])[1].config
+    assert (config.game, config.seed) == (False, 2)
+    again = score(config, plan.scored(config))
+    assert {part: done[run_of(config).key][part] for part in ("tuning", "rest")} == {
+        part: again[part] for part in ("tuning", "rest")
+    }
+    ranking = rank(plan, done)
+    best = ranking.rows[0]
+    assert gameless_runs(plan, best)[0].config.game is False
+    shown = table(plan, ranking, best, 4)
+    assert shown["rows"][-2]["rank"] == "1, no game"
+    assert shown["rows"][-2]["game"] is None
 
 
 def test_runs_that_diverge_come_last_and_are_counted(tmp_path):
@@ -217,7 +256,7 @@ name = "file"
 path = "series.csv"
 target = "y"
 lags = 3
-[game]
+[paper]
 [[agents]]
 count = 2
 encoder = "random_features"
@@ -262,10 +301,8 @@ def test_finished_runs_are_never_repeated(tmp_path):
 
 
 def test_a_run_that_fails_stops_the_sweep_and_names_its_settings(tmp_path):
-    plan = plan_of(
-        tmp_path, FILE.split("[grid]")[0].replace('"linear"', '"seasonal"') + '[grid]\n"agents[1].columns" = [[0], [9]]'
-    )
-    with pytest.raises(nc.NashcastError, match=r"got place 9\. .* The run that failed: .*'columns': \[9\]"):
+    plan = plan_of(tmp_path, JOINT.split("[grid]")[0] + '[grid]\n"agents[1].inputs" = [[0], [9]]')
+    with pytest.raises(nc.NashcastError, match=r"got place 9\. .* The run that failed: .*'inputs': \[9\]"):
         run_here(plan, all_runs(plan), Results(tmp_path / "out"), jobs=1)
     assert len(lines_in(tmp_path / "out")) == 2  # what was finished is kept
 
@@ -403,7 +440,7 @@ def test_a_task_whose_results_folder_is_not_shared_only_returns_them(tmp_path):
     work(task)
     assert len(lines_in(tmp_path / "elsewhere")) == 2
     assert "other data on a worker" in work({**task, "digest": "another"})["error"]
-    assert "Pass a number > 0" in work({**task, "settings": {**task["settings"], "federation": {"ridge": 0}}})["error"]
+    assert "Pass a number > 0" in work({**task, "settings": {**task["settings"], "paper": {"ridge": 0}}})["error"]
 
 
 def test_the_pages_code_runs(tmp_path, monkeypatch, capsys):
@@ -413,11 +450,11 @@ def test_the_pages_code_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for page in (docs / "how-to" / "sweep.md", docs / "reference" / "records.md"):
         for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
-            exec(compile(block, page.name, "exec"), {})
+            exec(compile(block, page.name, "exec"), {"__name__": "__main__"})
     assert len(capsys.readouterr().out.splitlines()) == 3
-    federation = FILE.split("[sweep]")[0]
+    federation = FILE.split("[sweep]")[0], JOINT.split("[sweep]")[0]
     for block in re.findall(r"```toml\n(.*?)```", (docs / "how-to" / "sweep.md").read_text(), flags=re.S):
-        text = federation.replace("steps = 60", "steps = 1200") + block
+        text = federation["agents.ridge" not in block].replace("steps = 60", "steps = 1200") + block
         assert len(plan_of(tmp_path, text).configs) > 10
 
 
@@ -427,8 +464,12 @@ def test_keys_leave_out_the_name_and_nothing_else(tmp_path):
 
     key = run_of(plan.base).key
     assert run_of(replace(plan.base, name="another")).key == key
-    for change in ({"seed": 9}, {"ridge": 2.0}, {"game": None}, {"steps": 10}, {"agents": plan.base.agents[:1]}):
+    paper = replace(plan.base.paper, ridge=2.0)
+    for change in ({"seed": 9}, {"paper": paper}, {"steps": 10}, {"agents": plan.base.agents[:1]}):
         assert run_of(replace(plan.base, **change)).key != key
+    joint = plan_of(tmp_path, JOINT).base
+    for change in ({"horizon": 2}, {"season": 7}, {"mixing": "boa"}, {"game": False}, {"agents": ()}):
+        assert run_of(replace(joint, **change)).key != run_of(joint).key
 
 
 def test_missing_distributed_says_its_own_pip_line(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Servers forked from a process that has imported and compiled everything: they start in a fraction of a second.
+"""Servers forked from a process that has imported everything: they start in a fraction of a second.
 
 python nursery.py FEDERATION     # then lines of JSON on its input: arguments, and files for output and log
 """
@@ -78,11 +78,11 @@ def alive(pid: int) -> bool:
 def be_one(federation: str) -> None:
     from nashcast.cli.main import main
     from nashcast.service import server
-    from nashcast.service.made import warm_up
+    from nashcast.service.made import make_federation
     from nashcast.service.settings import load_served
 
     assert server
-    warm_up(load_served(federation))
+    make_federation(load_served(federation)).make()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are gone at once
     print("ready", flush=True)
     for line in sys.stdin:

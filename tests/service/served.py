@@ -23,7 +23,23 @@ seed = 7
 x_dim = 1
 y_dim = 1
 snapshot_every = 40
-[game]
+[[agents]]
+encoder = "trend"
+[[agents]]
+encoder = "linear"
+[[agents]]
+encoder = "random_features"
+features = 3
+"""
+MEMBERS = ["persistence", "trend", "linear", "random features", "joint game"]
+PAPERS = """
+name = "three agents"
+seed = 7
+[serve]
+x_dim = 1
+y_dim = 1
+snapshot_every = 40
+[paper]
 lookback = 2
 [[agents]]
 encoder = "persistence"
@@ -41,7 +57,7 @@ x_dim = 1
 y_dim = 1
 snapshot_every = 40
 """
-RULE = FILE.replace("[game]", '[federation]\nmixing = "boa"\n[game]')
+RULE = 'mixing = "boa"\n' + FILE
 HEADERS = {"Content-Type": "application/json"}
 
 
@@ -125,14 +141,18 @@ def uninterrupted(path: Path, journal_entries: list) -> dict[int, list[float]]:
     """What a federation that never stops forecasts of each step, from the same entries in the same order."""
     config = load_served(path)
     serve = config.serve
-    if config.default:
-        federation = default_federation(serve.x_dim, serve.y_dim, seed=config.federation.seed)
-    else:
+    # The paper's federation does not count the label that it begins with.
+    before = 0
+    if config.federation.paper is not None:
+        federation, before = maker(config.federation, serve.y_dim)(), 1
+    elif config.federation.agents:
         federation = maker(config.federation, serve.y_dim)()
+    else:
+        federation = default_federation(serve.x_dim, serve.y_dim, seed=config.federation.seed)
     forecasts, x, first = {}, None, journal_entries[0].step
     for entry in journal_entries:
         if entry.kind == LABEL:
-            federation.learn_late(entry.step - 1 - first, entry.y)
+            federation.learn_late(entry.step - first - before, entry.y)
         else:
             federation.learn_one(entry.x if x is None else x, entry.y)
             x, step = entry.x, entry.step

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from nashcast import Intervals
-from nashcast.adaptive.plan import AGENTS as AGENTS_BY_DEFAULT
+from nashcast import Intervals, default_agents
 from nashcast.service.bodies import LARGEST
 from nashcast.service.entries import LABEL, OBSERVATION, Entry, Outcome, read_entry, read_outcome
 from nashcast.service.live import Live, agent_state
@@ -12,11 +11,11 @@ from nashcast.service.made import make_federation
 from nashcast.service.scores import FIRST_AGENT, Scores
 from nashcast.service.settings import load_served
 
-from served import DEFAULT, FILE, federation_file, series
+from served import DEFAULT, FILE, PAPERS, federation_file, series
 
 AGENTS = """
 [[agents]]
-encoder = "quadratic_lags"
+encoder = "linear"
 lags = 2
 [[agents]]
 encoder = "linear"
@@ -40,7 +39,15 @@ def wild(rng, size: int) -> np.ndarray:
     return kinds[int(rng.integers(len(kinds)))]()
 
 
-DESCRIBED = FILE + AGENTS
+JOINT = """
+[[agents]]
+encoder = "quadratic"
+[[agents]]
+encoder = "reservoir"
+[[agents]]
+encoder = "analogs"
+"""
+DESCRIBED = PAPERS + AGENTS
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -49,9 +56,10 @@ DESCRIBED = FILE + AGENTS
     [
         (DESCRIBED, 6),
         (DESCRIBED.replace("lookback = 2", 'lookback = 3\nplacement = "spread"'), 6),
-        (DEFAULT, 7),
+        (FILE + JOINT, 8),
+        (DEFAULT, 10),
     ],
-    ids=["central", "spread", "default"],
+    ids=["central", "spread", "joint", "default"],
 )
 def test_no_number_that_is_let_in_stops_the_service(seed, text, agents, tmp_path):
     rng = np.random.default_rng(seed)
@@ -120,13 +128,13 @@ def test_the_default_federation_is_served_where_no_agents_are_named(tmp_path):
     config = load_served(federation_file(tmp_path, DEFAULT))
     live, values = Live(make_federation(config), config.serve), series(200)
     outcome = observed(live, values)[-1]
-    assert [agent.name for agent in live.agents()] == list(AGENTS_BY_DEFAULT)
+    names = [agent.name for agent in default_agents()]
+    assert [agent.name for agent in live.agents()] == ["persistence", *names, "joint game"]
     np.testing.assert_allclose(sum(agent.weight for agent in live.agents()), 1.0)
     np.testing.assert_allclose(outcome.weights @ outcome.agents, outcome.forecast)
     assert (outcome.played, outcome.absent) == (True, {})
     assert outcome.beside != outcome.forecast
-    before = live.counts()
-    assert before["games"] > 300
+    assert live.counts() == {"missing labels": 0, "late labels": 0, "suspect labels": 0}
     live.learn(Entry(201, OBSERVATION, 200, None, np.zeros(1), np.zeros(1), 0.0))
     (tmp_path / "saved").mkdir()
     live.save(tmp_path / "saved")
@@ -136,6 +144,28 @@ def test_the_default_federation_is_served_where_no_agents_are_named(tmp_path):
     quiet = load_served(federation_file(tmp_path, "game = false\n" + DEFAULT))
     assert make_federation(quiet).beside is None
     assert quiet.identity() != config.identity()
+
+
+@pytest.mark.parametrize("text", [FILE, PAPERS, DEFAULT], ids=["joint", "paper", "default"])
+@pytest.mark.parametrize("waits", [0, 2])
+def test_a_late_label_reaches_the_step_it_belongs_to(text, waits, tmp_path):
+    config, values = load_served(federation_file(tmp_path, text)), series(40, seed=2)
+    live, first, late = Live(make_federation(config), config.serve), 5, 30  # a journal need not begin at step 0
+    for place, value in enumerate(values[: late + waits + 1]):
+        y = None if place == late else np.array([value])
+        live.learn(Entry(place + 1, OBSERVATION, first + place, None, np.array([value]), y, 0.0))
+        live.predict()
+
+    def last_targets() -> np.ndarray:
+        if text is PAPERS:
+            return live._federation._state.window.targets[-waits - 1 :, 0]
+        history = live._federation._loop.history
+        return history.targets[history.now - waits : history.now + 1, 0]
+
+    assert last_targets()[0] != values[late]
+    live.learn(Entry(late + waits + 2, LABEL, first + late, None, None, values[late : late + 1], 0.0))
+    np.testing.assert_array_equal(last_targets(), values[late : late + waits + 1])
+    assert live.counts()["late labels"] == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 import shlex
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ def add_file_options(command) -> None:
     command.add_argument("--steps", type=int, metavar="N", help="only the first N steps of the stream")
     command.add_argument(
         "--set", dest="changes", action="append", default=[], type=change, metavar="KEY=VALUE",
-        help="instead of the file's value, for example agents.ridge=3 or game=false; may be given again",
+        help="instead of the file's value, for example agents.features=8 or game=false; may be given again",
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -50,7 +49,7 @@ def change(text: str) -> tuple[str, Any]:
     """One KEY=VALUE, its value as in TOML; what TOML cannot read is a text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise argparse.ArgumentTypeError(f"got {text!r}; write KEY=VALUE, for example agents.ridge=3")
+        raise argparse.ArgumentTypeError(f"got {text!r}; write KEY=VALUE, for example agents.features=8")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
@@ -94,12 +93,8 @@ def main(chosen: argparse.Namespace) -> None:
     if not chosen.no_record:
         check_folder(folder, config, overwrite=chosen.overwrite)
     progress = Progress()
-    if sys.stderr.isatty():
-        print("running; the first time it compiles for up to a minute", end="", file=sys.stderr, flush=True)
     try:
-        outcome = run(
-            config, command=command_line(chosen), progress=lambda done, total: progress("steps, online", done, total)
-        )
+        outcome = run(config, command=command_line(chosen), progress=lambda done, total: progress("steps", done, total))
     finally:
         progress.clear()
     if not chosen.no_record:
@@ -117,29 +112,40 @@ def main(chosen: argparse.Namespace) -> None:
 def page(about: dict) -> str:
     summary = about["summary"]
     base = summary["persistence_mse"]
-    game = about["settings"]["game"]
-    kind = f"game, look-back {game['lookback']}, every {game['every']}" if game else "no game"
-    if about["settings"]["federation"]["anchored"]:
-        kind = "anchored, no game"
     lines = [
         f"{about['name']}: {about['stream']['name']}, {summary['steps']} steps, seed {about['seed']}",
         f"  {'':{WIDTH}}{'MSE':>12}{'skill':>10}   skill: 1 - MSE / persistence's",
-        error_line(f"federation, {kind}", summary["mse"], base),
+        error_line(f"federation, {kind_of(about['settings'])}", summary["mse"], base),
     ]
     lines += [error_line(f"federation, {name}", error, base) for name, error in summary["baselines"].items()]
     lines.append(error_line("persistence", base, base))
     agents = summary["agents_mse"]
-    lines.append("  each agent's own forecasts within the federation:")
+    lines.append("  each member's own forecasts:")
     lines += [error_line(f"  {name}", error, base) for name, error in list(agents.items())[:SHOWN_AGENTS]]
     weights = [f"{name}: {weight:.3f}" for name, weight in summary["last_weights"].items()][:SHOWN_AGENTS]
     if len(agents) > SHOWN_AGENTS:
         lines.append(f"    … and {len(agents) - SHOWN_AGENTS} more, in the record")
         weights.append("…")
     lines.append(f"  last weights: {', '.join(weights)}")
-    if summary["engine"] == "online":
+    if "horizon_mse" in summary:
+        pairs = list(zip(summary["horizon_mse"], summary["horizon_persistence_mse"], strict=True))
+        lines.append(f"  by steps ahead, beside persistence over as many steps (1 to {len(pairs)}):")
+        some = [h for h in (1, 2, 3, 6, 12, 24, 48, 96, 168) if h < len(pairs)] + [len(pairs)]
+        lines += [error_line(f"  {h} ahead", *pairs[h - 1]) for h in some]
+    if "online_because" in summary:
         lines.append(f"  run online, step by step ({summary['online_because']})")
-        lines += [f"    {name} sat out {steps} steps" for name, steps in summary["absences"].items()]
+    lines += [f"    {name} sat out {steps} steps" for name, steps in summary.get("absences", {}).items()]
     return "\n".join(lines)
+
+
+def kind_of(settings: dict) -> str:
+    """What distinguishes a federation from itself with other settings, in a few words."""
+    paper = settings.get("paper")
+    if paper is None:
+        return "game" if settings["game"] else "no game"
+    if paper["lookback"]:
+        return f"game, look-back {paper['lookback']}, every {paper['every']}"
+    return "anchored, no game" if paper["anchored"] else "no game"
 
 
 def error_line(label: str, error: float, base: float) -> str:

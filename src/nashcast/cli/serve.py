@@ -112,8 +112,6 @@ def main(chosen: argparse.Namespace) -> None:
     try:
         first = None if tokens is None or tokens.all() else _first_tokens(tokens)
         service = Service(config, chosen.journal, tokens=tokens, limits=limits, accept_changes=chosen.accept_changes)
-        if sys.stderr.isatty():
-            print("starting; the first time it compiles for up to a minute", file=sys.stderr, flush=True)
         service.open()
         serve(service, address, listener, lambda: _say(chosen, address, service, first))
     finally:

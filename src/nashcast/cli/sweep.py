@@ -37,7 +37,7 @@ def _positive(text: str) -> int:
 def main(chosen: argparse.Namespace) -> None:
     from nashcast.experiments.sweep import load_plan, run_here
     from nashcast.experiments.sweep_cluster import run_on_cluster
-    from nashcast.experiments.sweep_table import anchored_runs, rank, record, row_of, table
+    from nashcast.experiments.sweep_table import gameless_runs, rank, record, row_of, table
     from nashcast.records.folder import write_record
     from nashcast.records.results import Results
     from nashcast.reports.terminal import text_table
@@ -62,14 +62,14 @@ def main(chosen: argparse.Namespace) -> None:
         progress.clear()
     ranking = rank(plan, results.done())
     best = ranking.rows[0]
-    run_here(plan, anchored_runs(plan, best), results, jobs=chosen.jobs)
-    anchored = row_of(plan, best.choice, anchored_runs(plan, best)[0].config, results.done())
+    run_here(plan, gameless_runs(plan, best), results, jobs=chosen.jobs)
+    gameless = row_of(plan, best.choice, gameless_runs(plan, best)[0].config, results.done())
     seconds = time.monotonic() - began
 
     command = command_line(chosen, *(["--post-hoc"] if chosen.post_hoc else []))
-    write_record(folder, "sweep", *record(plan, ranking, anchored, command, seconds))
+    write_record(folder, "sweep", *record(plan, ranking, gameless, command, seconds))
     again = run_again(chosen, best.choice, plan.sweep.seeds[0])
-    shown = table(plan, ranking, anchored, chosen.top)
+    shown = table(plan, ranking, gameless, chosen.top)
     if chosen.json:
         summary = {"runs": ranking.runs, "diverged": ranking.diverged, "settings": len(ranking.rows)}
         summary |= {"after_the_fact": chosen.post_hoc, "record": str(folder), "best_again": again}

@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
+from typing import Any, Protocol
 
 from nashcast import seeds
+from nashcast.agents.agent import Agent
+from nashcast.agents.local_agents import distinct
 from nashcast.agents.paper_agent import PaperAgent
+from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
-from nashcast.experiments.config import Config, StreamConfig
+from nashcast.experiments.config import FEDERATION, AgentConfig, Config, StreamConfig
+from nashcast.experiments.paper_settings import PaperSettings
 from nashcast.experiments.run_encoders import encoder_options, function_file, make_encoder
 from nashcast.experiments.run_schema import Place
+from nashcast.federation.default import default_agents
+from nashcast.federation.federation import Federation
+from nashcast.federation.loop import JOINT, PERSISTENCE
 from nashcast.federation.paper import PaperFederation
-from nashcast.intervals.intervals import COVERAGES
+from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
 from nashcast.streams.catalog import entry, open_stream
+from nashcast.streams.suggest import near
+
+Maker = Callable[[], Federation | PaperFederation]
 
 
-def build(config: Config) -> tuple[Stream, Callable[[], PaperFederation]]:
+def build(config: Config) -> tuple[Stream, Maker]:
     """The stream, and a function that makes a fresh federation for it each time it is called."""
     stream = open_config_stream(config)
-    check_fit(config, stream.inputs.shape[1], stream.targets.shape[1])
+    check_fit(config, stream.inputs.shape[1], stream.targets.shape[1], stream.input_names)
     return stream, federation_maker(config, stream)
 
 
-def check_fit(config: Config, x_dim: int, y_dim: int) -> None:
+def check_fit(config: Config, x_dim: int, y_dim: int, input_names: Sequence[str] = ()) -> None:
     """Whether every encoder takes such inputs and targets; the message names the table that does not."""
     for i, agent in enumerate(config.agents):
+        place = Place(config.source, "agents").item(i)
+        inputs = input_places(place, agent, input_names)
+        if inputs is not None and max(inputs) >= x_dim:
+            remedy = f"Inputs have {x_dim} numbers; the first place is 0."
+            raise place.at("inputs").refused(f"place {max(inputs)}", remedy)
         try:
-            make_encoder(agent.encoder, agent.options, 0, config.folder).build(x_dim, y_dim)
+            encoder = make_encoder(agent.encoder, agent.options, 0, config.folder)
+            encoder.build(x_dim if inputs is None else len(inputs), y_dim)
         except InvalidInput as error:
-            raise Place(config.source, "agents").item(i).moved(error) from None
+            raise place.moved(error) from None
 
 
 class OnStream(Protocol):
@@ -82,37 +96,78 @@ def stream_digest(stream: Stream) -> str:
     return digest.hexdigest()[:24]
 
 
-def federation_maker(config: Config, stream: Stream) -> Callable[[], PaperFederation]:
+def federation_maker(config: Config, stream: Stream) -> Maker:
     """As `maker`, for a recorded stream."""
-    return maker(config, stream.targets.shape[1], stream.start)
+    return maker(config, stream.targets.shape[1], start=stream.start, input_names=stream.input_names)
 
 
-def maker(
-    config: Config,
-    y_dim: int,
-    start: np.ndarray | None = None,
-    deadline: float | None = None,
-    coverages: Sequence[float] = COVERAGES,
-) -> Callable[[], PaperFederation]:
-    """Encoders are made here, once; each call makes agents that have learnt nothing."""
-    parts = []
-    for agent in config.agents:
-        settings = {name: getattr(agent, name) for name in ("ridge", "decay", "window", "forgetting")}
-        for k in range(agent.count):
-            given = agent.options.get("seed")
-            seed = seeds.key(config.seed, "encoder", len(parts)) if given is None else given + k
-            options = {name: value for name, value in agent.options.items() if name != "seed"}
-            parts.append((make_encoder(agent.encoder, options, seed, config.folder), settings))
-    names = agent_names(config)
+def maker(config: Config, y_dim: int, *, input_names: Sequence[str] = (), **settings: Any) -> Maker:
+    """Encoders are made here, once; each call makes a federation that has learnt nothing.
+
+    input_names: of the columns of the inputs, if they have any.   settings: of the federation that no file has.
+    """
+    if config.paper is not None:
+        return _paper_maker(config, config.paper, y_dim, settings)
+    agents = _agents(config, input_names)
+    own = {name: getattr(config, name) for name in FEDERATION} | {"game": JointGame() if config.game else None}
+    return lambda: Federation(agents, y_dim=y_dim, seed=config.seed, **own, **settings)
+
+
+def _agents(config: Config, input_names: Sequence[str]) -> list[Agent]:
+    if not config.agents:
+        return default_agents(seed=config.seed)
+    place = Place(config.source, "agents")
+    owners = [i for i, agent in enumerate(config.agents) for _ in range(agent.count)]
+    parts = zip(owners, agent_names(config), _encoders(config), strict=True)
+    inputs = [input_places(place.item(i), agent, input_names) for i, agent in enumerate(config.agents)]
+    return [Agent(encoder, name=name, inputs=inputs[i]) for i, name, encoder in parts]
+
+
+def _paper_maker(config: Config, paper: PaperSettings, y_dim: int, settings: Mapping[str, Any]) -> Maker:
+    decoders = [agent.decoder for agent in config.agents for _ in range(agent.count)]
+    parts = list(zip(agent_names(config), _encoders(config), decoders, strict=True))
 
     def make() -> PaperFederation:
-        agents = [PaperAgent(encoder, name=name, **own) for name, (encoder, own) in zip(names, parts, strict=True)]
+        agents = [PaperAgent(encoder, name=name, **own) for name, encoder, own in parts]
         return PaperFederation(
-            agents, game=config.game, anchored=config.anchored, ridge=config.ridge, budget=config.budget,
-            mixing=config.mixing, y_dim=y_dim, start=start, seed=config.seed, deadline=deadline, coverages=coverages,
+            agents, game=paper.game, anchored=paper.anchored, ridge=paper.ridge, budget=paper.budget,
+            mixing=paper.mixing, y_dim=y_dim, seed=config.seed, **settings,
         )  # fmt: skip
 
     return make
+
+
+def _encoders(config: Config) -> list[Encoder]:
+    """One for each agent, each with a seed of its own."""
+    found: list[Encoder] = []
+    for agent in config.agents:
+        for k in range(agent.count):
+            given = agent.options.get("seed")
+            seed = seeds.key(config.seed, "encoder", len(found)) if given is None else given + k
+            options = {name: value for name, value in agent.options.items() if name != "seed"}
+            found.append(make_encoder(agent.encoder, options, seed, config.folder))
+    return found
+
+
+def input_places(place: Place, agent: AgentConfig, names: Sequence[str]) -> list[int] | None:
+    """The places of the inputs that an agent may see; a name stands for all lags of its column."""
+    if agent.inputs is None:
+        return None
+    places: list[int] = []
+    for i, one in enumerate(agent.inputs):
+        if isinstance(one, int):
+            places.append(one)
+            continue
+        found = [at for at, name in enumerate(names) if name == one]
+        if not found:
+            known = (
+                f"Pass some of {', '.join(dict.fromkeys(names))}."
+                if names
+                else "Inputs have no names here: pass places."
+            )
+            raise place.at("inputs").item(i).refused(repr(one), f"{near(one, names)}{known}")
+        places += found
+    return places
 
 
 def files_of(config: Config) -> dict[str, Path]:
@@ -131,15 +186,23 @@ def files_of(config: Config) -> dict[str, Path]:
 
 def agent_names(config: Config) -> list[str]:
     """One for each agent, numbered where several have the same."""
+    if not config.agents:
+        return [agent.name for agent in default_agents()]
     plain = [agent.name or agent.encoder.replace("_", " ") for agent in config.agents for _ in range(agent.count)]
-    seen: dict[str, int] = {}
-    names = []
-    for name in plain:
-        seen[name] = seen.get(name, 0) + 1
-        names.append(f"{name} {seen[name]}" if plain.count(name) > 1 else name)
-    return names
+    if config.paper is None:  # members that every federation has are told apart from agents of their name
+        plain = [f"{name} agent" if name in (PERSISTENCE, JOINT) else name for name in plain]
+    return distinct(plain)
 
 
-def without_game(config: Config, *, anchored: bool) -> Config:
-    """The same agents, greedy: the federation to compare a game with."""
-    return replace(config, game=None, anchored=anchored)
+def member_names(config: Config) -> list[str]:
+    """Whose forecasts the federation mixes: the agents, and beside them persistence and the joint game."""
+    if config.paper is not None:
+        return agent_names(config)
+    return [PERSISTENCE, *agent_names(config), *([JOINT] if config.game else [])]
+
+
+def without_game(config: Config, *, anchored: bool = False) -> Config:
+    """The same agents, each learning alone: the federation to compare a game with. anchored: of the paper's agents."""
+    if config.paper is None:
+        return replace(config, game=False)
+    return replace(config, game=False, paper=replace(config.paper, game=None, anchored=anchored))

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import copy
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.encoders import Persistence
+from nashcast.encoders import Trend
 from nashcast.errors import InvalidInput
+from nashcast.experiments.config_changes import changed, read_toml
+from nashcast.experiments.paper_settings import AGENT, PaperSettings, read_paper
 from nashcast.experiments.run_encoders import ENCODERS, encoder_options, make_encoder
 from nashcast.experiments.run_schema import Place, options_of, read, read_options, refuse_unknown, table
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.federation.federation import Federation
 from nashcast.streams.catalog import REQUIRED, entry
 from nashcast.streams.suggest import near
 
-# Keys by table, beside those of each encoder and of each stream. They are the parameters of what the table describes.
-TOP = ("name", "seed", "steps", "stream", "federation", "game", "agents")
+# What a file says of `Federation`, beside its agents and its game.
+_IN_CODE_ONLY = ("agents", "game", "x_dim", "y_dim", "start", "seed", "coverages", "agent_intervals", "history")
+FEDERATION = options_of(Federation, _IN_CODE_ONLY)
+# Keys by table, beside those of each encoder and of each stream.
+TOP = ("name", "seed", "steps", "stream", *FEDERATION, "game", "agents", "paper")
 # Read by `nashcast sweep`, and left alone by `nashcast run`.
 OF_SWEEPS = ("sweep", "grid")
-# Read by `nashcast serve`, and left alone by the others. What it leaves alone: the stream comes from outside.
+# Read by `nashcast serve`, and left alone by the others, for which the stream comes from the file.
 OF_SERVICE = ("serve",)
-_IN_CODE_ONLY = ("deadline", "history", "transcript", "coverages", "agent_intervals")
-FEDERATION = options_of(PaperFederation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
-GAME = options_of(LookbackGame)
-AGENT = options_of(PaperAgent, ("encoder", "name", "share"))
-# What says, set to false, that there is no game.
-_SWITCHES = ("game", "game.lookback", "game.every", "game.placement")
+DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -43,54 +41,60 @@ class StreamConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """`count` agents that differ in their seeds only."""
+    """`count` agents that differ in their seeds only. inputs: those it may see, None for all.
+
+    decoder: ridge, decay, window and forgetting of an agent of the paper's federation; empty for others.
+    """
 
     count: int
     name: str | None
     encoder: str
     options: Mapping[str, Any]
-    ridge: float
-    decay: float
-    window: int
-    forgetting: float | None
+    inputs: tuple[int | str, ...] | None = None
+    decoder: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Config:
-    """One federation on one stream. source and folder: the file it came from, and where its paths start."""
+    """One federation on one stream. agents: none for the default ones.   paper: if it is the paper's federation.
+
+    source and folder: the file it came from, and where its paths start.
+    """
 
     name: str
     seed: int
     steps: int | None
     stream: StreamConfig
-    ridge: float
-    budget: float
-    anchored: bool
+    horizon: int
+    season: int | None
     mixing: str
-    game: LookbackGame | None
+    game: bool
     agents: tuple[AgentConfig, ...]
+    paper: PaperSettings | None = None
     source: str = field(default="settings", compare=False)
     folder: Path = field(default=Path(), compare=False)
 
     def settings(self) -> dict[str, Any]:
         """The whole description in plain values; `parse` reads it back as the same."""
-        own = {name: getattr(self.game, name) for name in GAME} if self.game is not None else {}
-        game = {name: value for name, value in own.items() if value is not None} or False
-        top = {"name": self.name, "seed": self.seed} | ({} if self.steps is None else {"steps": self.steps})
-        return top | {
-            "stream": {"name": self.stream.name, **self.stream.options},
-            "federation": {name: getattr(self, name) for name in FEDERATION},
-            "game": game,
-            "agents": [_agent_settings(agent) for agent in self.agents],
-        }
+        top: dict[str, Any] = {"name": self.name, "seed": self.seed}
+        top |= {} if self.steps is None else {"steps": self.steps}
+        top["stream"] = {"name": self.stream.name, **self.stream.options}
+        if self.paper is None:
+            own = {name: getattr(self, name) for name in FEDERATION}
+            top |= {name: value for name, value in own.items() if value is not None} | {"game": self.game}
+        else:
+            top["paper"] = self.paper.table()
+        return top | {"agents": [_agent_settings(agent) for agent in self.agents] or DEFAULT}
 
 
 def _agent_settings(agent: AgentConfig) -> dict[str, Any]:
     own = {"count": agent.count, "name": agent.name, "encoder": agent.encoder, **agent.options}
-    own |= {name: getattr(agent, name) for name in AGENT}
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in own.items() if value is not None
-    }
+    own |= {"inputs": agent.inputs, **agent.decoder}
+    return {name: _listed(value) for name, value in own.items() if value is not None}
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(part) for part in value] if isinstance(value, tuple) else value
 
 
 def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> Config:
@@ -98,84 +102,30 @@ def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> Config:
     return parse(changed(read_toml(path), changes or {}, str(path)), source=str(path), folder=Path(path).parent)
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise InvalidInput(
-            "file", f"{path} ({error.strerror})", "Pass a TOML file that describes a federation."
-        ) from None
-    try:
-        return tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            str(path), f"bytes that are no UTF-8, from byte {error.start}", "Save it as UTF-8."
-        ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidInput(str(path), "text that is not TOML", f"{error}.") from None
-
-
 def parse(
     document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path(), live: bool = False
 ) -> Config:
     """A document as `tomllib` reads it, checked: every key is known, every value of its type and in its range.
 
-    live: the stream comes from outside, so the file's own, if it has one, is left aside; and there may be no agents.
+    live: the stream comes from outside, so the file's own, if it has one, is left aside; and it may name no agents.
     """
     top = Place(source)
-    hub = ("hub",) if live else ()
-    refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE, *hub), "A federation file")
-    game = read_game(top.at("game"), document.get("game", False))
-    federation = read_federation(top.at("federation"), document.get("federation", {}), game)
+    refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE), "A federation file")
+    game = _plays(top.at("game"), document.get("game", True))
+    paper = read_paper(top.at("paper"), document["paper"], game) if "paper" in document else None
+    agents = document.get("agents", DEFAULT if live else None)
     return Config(
         name=read(top.at("name"), document.get("name", Path(source).stem), "str"),
         seed=whole(top.at("seed"), document.get("seed", 0), least=0),
         steps=None if "steps" not in document else whole(top.at("steps"), document["steps"], least=1),
         stream=StreamConfig("live") if live else read_stream(top.at("stream"), document.get("stream")),
-        game=game,
-        agents=() if live and not document.get("agents") else _agents(top.at("agents"), document.get("agents"), folder),
+        **_federation(top, document, paper),
+        game=game if paper is None else paper.game is not None,
+        agents=_agents(top.at("agents"), agents, paper, folder),
+        paper=paper,
         source=source,
         folder=folder,
-        **federation,
     )
-
-
-def changed(document: Mapping[str, Any], changes: Mapping[str, Any], source: str = "settings") -> dict[str, Any]:
-    """A copy with values replaced by dotted name. False for a key of the game, or for it, is no game at all."""
-    result = copy.deepcopy(dict(document))
-    no_game = any(value is False and path in _SWITCHES for path, value in changes.items())
-    for path, value in changes.items():
-        if not (no_game and path in _SWITCHES):
-            assign(result, path, value, source)
-    return {**result, "game": False} if no_game else result
-
-
-def assign(document: dict[str, Any], path: str, value: Any, source: str = "settings") -> None:
-    """Set `agents.ridge` (in every table of agents), `agents[0].ridge` (in one), `game.lookback`, `seed` and so on."""
-    place = Place(source, path)
-    parts = re.findall(r"([^.\[\]]+)(?:\[(\d+)\])?(?:\.|$)", path)
-    if ".".join(name + (f"[{index}]" if index else "") for name, index in parts) != path or not path:
-        raise place.refused("a name that cannot be read", "Write it as agents.ridge, agents[0].ridge or game.lookback.")
-    targets: list[Any] = [document]
-    for depth, (name, index) in enumerate(parts):
-        last = depth == len(parts) - 1
-        below = []
-        for target in targets:
-            if not isinstance(target, dict):
-                raise place.refused(f"a key below {parts[depth - 1][0]}, which is no table", "Name a key of a table.")
-            if last and not index:
-                target[name] = copy.deepcopy(value)
-                continue
-            if name == "game" and target.get(name) is False:
-                target[name] = {}
-            found = target.setdefault(name, {})
-            if index:
-                if not isinstance(found, list) or int(index) >= len(found) or last:
-                    count = len(found) if isinstance(found, list) else 0
-                    raise place.refused(f"{name}[{index}]", f"Name a key of one of the {count} tables [[{name}]].")
-                found = found[int(index)]
-            below += found if isinstance(found, list) else [found]
-        targets = below
 
 
 def whole(place: Place, value: Any, least: int) -> int:
@@ -202,43 +152,42 @@ def read_stream(place: Place, value: Any) -> StreamConfig:
     return StreamConfig(name, options)
 
 
-def read_game(place: Place, value: Any) -> LookbackGame | None:
-    if value is False:
-        return None
-    given = table(place, value)
-    refuse_unknown(place, given, GAME, "A game")
-    values = read_options(place, given, GAME)
-    try:
-        return LookbackGame(**values)
-    except InvalidInput as error:
-        raise place.moved(error) from None
+def _plays(place: Place, value: Any) -> bool:
+    if isinstance(value, Mapping):
+        raise place.refused("a table", "Pass true or false. The paper's look-back game is set in the table [paper].")
+    return read(place, value, "bool")
 
 
-def read_federation(place: Place, value: Any, game: LookbackGame | None) -> dict[str, Any]:
-    given = table(place, value)
-    refuse_unknown(place, given, FEDERATION, "The federation")
-    values = read_options(place, given, FEDERATION)
-    if values["anchored"] and game is not None:
-        remedy = "Leave out the table [game], or set anchored = false: the game says where agents start."
-        raise place.at("anchored").refused("true with a game", remedy)
+def _federation(top: Place, document: Mapping[str, Any], paper: PaperSettings | None) -> dict[str, Any]:
+    given = {name: document[name] for name in FEDERATION if name in document}
+    if paper is not None and given:
+        name = next(iter(given))
+        remedy = "Write it in the table [paper]." if name == "mixing" else "Leave it out, or leave out [paper]."
+        raise top.at(name).refused("a key that the paper's federation has not", remedy)
+    values = read_options(top, given, FEDERATION)
     try:
-        PaperFederation([PaperAgent(Persistence())], game=game, **values)
+        Federation([Agent(Trend())], **values)
     except InvalidInput as error:
-        raise place.moved(error) from None
+        raise top.moved(error) from None
     return values
 
 
-def _agents(place: Place, value: Any, folder: Path) -> tuple[AgentConfig, ...]:
+def _agents(place: Place, value: Any, paper: PaperSettings | None, folder: Path) -> tuple[AgentConfig, ...]:
     if value is None or value == []:
-        raise place.refused("nothing", 'Add at least one table [[agents]] with encoder = "…".')
+        remedy = 'Add at least one table [[agents]] with encoder = "…", or agents = "default".'
+        raise place.refused("nothing", remedy)
+    if value == DEFAULT:
+        if paper is not None:
+            raise place.refused("the default agents with [paper]", "Add tables [[agents]], or leave out [paper].")
+        return ()
     if not isinstance(value, list):
         raise place.refused(
             "one table" if isinstance(value, Mapping) else repr(value), "Write [[agents]], twice [ and ]."
         )
-    return tuple(_agent(place.item(i), part, folder) for i, part in enumerate(value))
+    return tuple(_agent(place.item(i), part, paper, folder) for i, part in enumerate(value))
 
 
-def _agent(place: Place, value: Any, folder: Path) -> AgentConfig:
+def _agent(place: Place, value: Any, paper: PaperSettings | None, folder: Path) -> AgentConfig:
     given = table(place, value)
     names = ", ".join(ENCODERS)
     if "encoder" not in given:
@@ -250,14 +199,39 @@ def _agent(place: Place, value: Any, folder: Path) -> AgentConfig:
     if kind not in ENCODERS:
         raise place.at("encoder").refused(repr(kind), f"{near(kind, ENCODERS)}Pass one of {names}.")
     own = encoder_options(kind)
-    refuse_unknown(place, given, ("count", "name", "encoder", *AGENT, *own), f"An agent with encoder = {kind!r}")
-    options, settings = read_options(place, given, own), read_options(place, given, AGENT)
+    _refuse_of_paper(place, given, own, paper)
+    known = ("count", "name", "encoder", "inputs", *(AGENT if paper else ()), *own)
+    refuse_unknown(place, given, known, f"An agent with encoder = {kind!r}")
+    options, decoder = read_options(place, given, own), read_options(place, given, AGENT) if paper else {}
     if options.get("seed") is not None:
         whole(place.at("seed"), options["seed"], least=0)
     name = None if "name" not in given else read(place.at("name"), given["name"], "str")
     count = whole(place.at("count"), given.get("count", 1), least=1)
+    inputs = _inputs(place.at("inputs"), given["inputs"]) if "inputs" in given else None
+    if paper is not None and inputs is not None:
+        raise place.at("inputs").refused("a key of the joint federation", "Leave it out, or leave out [paper].")
     try:
-        PaperAgent(make_encoder(kind, options, 0, folder), **settings)
+        encoder = make_encoder(kind, options, 0, folder)
+        if paper is None:
+            Agent(encoder, inputs=inputs)
+        else:
+            PaperAgent(encoder, **decoder)
     except InvalidInput as error:
         raise place.moved(error) from None
-    return AgentConfig(count, name, kind, options, **settings)
+    return AgentConfig(count, name, kind, options, inputs, decoder)
+
+
+def _refuse_of_paper(place: Place, given: Mapping, own: Mapping, paper: PaperSettings | None) -> None:
+    for name in given:
+        if paper is None and name in AGENT and name not in own:
+            remedy = "Leave it out: decoders find it themselves. Or add a table [paper]."
+            raise place.at(name).refused("a key of the paper's agents", remedy)
+
+
+def _inputs(place: Place, value: Any) -> tuple[int | str, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise place.refused(repr(value), "Pass a list of places or names of inputs.")
+    for i, one in enumerate(value):
+        if isinstance(one, bool) or not isinstance(one, int | str):
+            raise place.item(i).refused(repr(one), "Pass the place or the name of an input.")
+    return tuple(value)

@@ -7,21 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nashcast.experiments.config import (
-    GAME,
-    OF_SERVICE,
-    StreamConfig,
-    changed,
-    read_federation,
-    read_game,
-    read_stream,
-    read_toml,
-    whole,
-)
+from nashcast.experiments.config import OF_SERVICE, StreamConfig, read_stream, whole
+from nashcast.experiments.config_changes import changed, read_toml
+from nashcast.experiments.paper_settings import GAME, read_federation, read_game
 from nashcast.experiments.run_schema import Place, read, refuse_unknown, show, table
 from nashcast.federation.paper import LookbackGame
 
 TOP = ("name", "seed", "steps", "stream", "federation", "game", "hub")
+# What says, set to false, that there is no game.
+_SWITCHES = ("game", "game.lookback", "game.every", "game.placement")
 HUB = ("folder", "agents", "broker", "certs", "deadline", "wait", "pace", "masked")
 
 
@@ -64,7 +58,10 @@ class HubConfig:
 
 def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> HubConfig:
     """What a TOML file describes. changes: values by dotted name that replace the file's."""
-    return parse(changed(read_toml(path), changes or {}, str(path)), source=str(path), folder=Path(path).parent)
+    changes = changes or {}
+    if any(value is False and name in _SWITCHES for name, value in changes.items()):
+        changes = {name: value for name, value in changes.items() if name not in _SWITCHES} | {"game": False}
+    return parse(changed(read_toml(path), changes, str(path)), source=str(path), folder=Path(path).parent)
 
 
 def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path()) -> HubConfig:

@@ -12,15 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.experiments.build import agent_names, build, federation_maker, stream_digest, without_game
+from nashcast.experiments.build import Maker, build, federation_maker, member_names, stream_digest, without_game
 from nashcast.experiments.config import Config
 from nashcast.experiments.paper.replay import replay
-from nashcast.federation.paper import PaperFederation, Replay
+from nashcast.federation.federation import Federation, Replay
+from nashcast.federation.paper import PaperFederation
 from nashcast.records.runs import may_overwrite, write_run
 from nashcast.streams import Stream
 
 # Steps of an online run between two reports of how far it is.
 _CHUNK = 50
+COMPILED, ONLINE = "compiled", "online"
 Progress = Callable[[int, int], None]
 
 
@@ -31,29 +33,31 @@ class Outcome(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-class Engine(NamedTuple):
-    """How a run was made: compiled, or online and why, with the steps each agent sat out."""
+class Ran(NamedTuple):
+    """A stream through a federation. agents in the replay are the members of the federation.
 
-    name: str
+    engine: compiled, or online: step by step.   reason: why it was not compiled, if it could have been.
+    absences: steps each agent sat out.   ahead: forecasts (steps, horizon, y_dim) if the horizon is above 1.
+    """
+
+    replay: Replay
+    engine: str
     reason: str = ""
     absences: dict[str, int] | None = None
+    ahead: np.ndarray | None = None
 
 
 def run(config: Config, *, command: str = "", progress: Progress | None = None) -> Outcome:
     """progress: called with steps done and steps to do, in online runs."""
     began = time.perf_counter()
     stream, make = build(config)
-    result, engine = run_stream(make, stream, progress)
-    seconds = time.perf_counter() - began
-    beside = {}
-    if config.game is not None:
-        beside["no game"] = without_game(config, anchored=False)
-    if not config.anchored:
-        beside["anchored, no game"] = without_game(config, anchored=True)
+    ran = run_stream(make, stream, progress)
+    result, seconds = ran.replay, time.perf_counter() - began
     baselines = {
-        name: run_stream(federation_maker(other, stream), stream, progress)[0].mse for name, other in beside.items()
+        name: run_stream(federation_maker(other, stream), stream, progress).replay.mse
+        for name, other in beside(config).items()
     }
-    names = agent_names(config)
+    names = member_names(config)
     base = persistence_error(stream)
     summary = {
         "mse": result.mse,
@@ -64,10 +68,15 @@ def run(config: Config, *, command: str = "", progress: Progress | None = None) 
         "baselines": baselines,
         "agents_mse": dict(zip(names, agent_errors(result, stream), strict=True)),
         "last_weights": dict(zip(names, result.weights[-1].tolist(), strict=True)),
-        "engine": engine.name,
+        "engine": ran.engine,
     }
-    if engine.reason:
-        summary |= {"online_because": engine.reason, "absences": engine.absences}
+    if ran.reason:
+        summary["online_because"] = ran.reason
+    if ran.absences is not None:
+        summary["absences"] = ran.absences
+    if ran.ahead is not None:
+        summary["horizon_mse"] = horizon_errors(ran.ahead, stream.targets)
+        summary["horizon_persistence_mse"] = horizon_errors(persistence_ahead(stream, config.horizon), stream.targets)
     about = {
         "name": config.name,
         "command": command,
@@ -85,9 +94,20 @@ def run(config: Config, *, command: str = "", progress: Progress | None = None) 
     }
     arrays = {"start": stream.start, "targets": stream.targets, "forecasts": result.forecasts}
     arrays |= {"weights": result.weights, "agents": result.agents}
+    arrays |= {} if ran.ahead is None else {"ahead": ran.ahead}
     if stream.dates:
         arrays["dates"] = np.array(stream.dates)
     return Outcome(about, arrays)
+
+
+def beside(config: Config) -> dict[str, Config]:
+    """The same agents without the game, by what distinguishes them from the federation."""
+    found = {}
+    if config.game:
+        found["no game"] = without_game(config)
+    if config.paper is not None and not config.paper.anchored:
+        found["anchored, no game"] = without_game(config, anchored=True)
+    return found
 
 
 def notes(summary: dict) -> list[str]:
@@ -98,9 +118,9 @@ def notes(summary: dict) -> list[str]:
         for name, error in summary["baselines"].items()
     ]
     found = [f"The same agents, {'; '.join(beside)}."] if beside else []
-    if summary["engine"] == "online":
+    if "online_because" in summary:
         found.append(f"Run online, step by step ({summary['online_because']})")
-        found += [f"{name} sat out {steps} steps." for name, steps in summary["absences"].items()]
+    found += [f"{name} sat out {steps} steps." for name, steps in summary.get("absences", {}).items()]
     return found
 
 
@@ -129,37 +149,63 @@ def check_folder(folder: str | Path, config: Config, *, overwrite: bool) -> None
                 place.rmdir()
 
 
-def run_stream(
-    make: Callable[[], PaperFederation], stream: Stream, progress: Progress | None = None
-) -> tuple[Replay, Engine]:
+def run_stream(make: Maker, stream: Stream, progress: Progress | None = None) -> Ran:
     """The whole stream through a fresh federation: in compiled code where that is possible, else step by step."""
     # A run may diverge: that is a result, not a warning.
     with np.errstate(over="ignore", invalid="ignore"):
-        try:
-            result = replay(make(), stream.inputs, stream.targets)
-            return result._replace(mse=error_of(result.forecasts, stream.targets)), Engine("compiled")
-        except Exception as error:
-            # Rewriting the past, moments that depend on the window, missing inputs, a black box that raises: whatever
-            # stops the compiled run, online the agents concerned sit out, or the same error comes up again.
-            reason = str(error) if isinstance(error, NashcastError) else f"{type(error).__name__}: {error}"
-        federation = make()
-        result = _online(federation, stream, progress)
-    return result, Engine("online", reason, federation.health["absences"])
+        federation, reason = make(), ""
+        if isinstance(federation, PaperFederation):
+            try:
+                result = replay(federation, stream.inputs, stream.targets)
+                return Ran(_scored(result, stream), COMPILED)
+            except Exception as error:
+                # Rewriting the past, moments that depend on the window, missing inputs, a black box that raises:
+                # whatever stops the compiled run, online the agents concerned sit out, or the same error comes again.
+                reason = str(error) if isinstance(error, NashcastError) else f"{type(error).__name__}: {error}"
+            federation = make()
+        result, ahead = _online(federation, stream, progress)
+    return Ran(_scored(result, stream), ONLINE, reason, federation.health["absences"], ahead)
 
 
-def _online(federation: PaperFederation, stream: Stream, progress: Progress | None) -> Replay:
-    parts, steps = [], len(stream.targets)
-    for first in range(0, steps, _CHUNK):
-        if progress is not None:
-            progress(first, steps)
-        some = slice(first, first + _CHUNK)
-        parts.append(federation.replay(stream.inputs[some], stream.targets[some]))
+def _online(
+    federation: Federation | PaperFederation, stream: Stream, progress: Progress | None
+) -> tuple[Replay, np.ndarray | None]:
+    steps = len(stream.targets)
+    forecasts, weights, own, ahead = [], [], [], []
+    for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):
+        if progress is not None and t % _CHUNK == 0:
+            progress(t, steps)
+        federation.predict_one(x)
+        said = federation.present
+        assert said is not None
+        federation.learn_one(x, y)
+        if isinstance(federation, Federation):
+            forecasts.append(said.forecast[0])
+            own.append(said.own)
+            ahead.append(said.forecast)
+        else:
+            forecasts.append(said.forecast)
+            own.append(said.forecasts)
+        weights.append(said.weights)
     if progress is not None:
         progress(steps, steps)
-    forecasts, weights, agents = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("forecasts", "weights", "agents")
-    )
-    return Replay(forecasts, weights, agents, error_of(forecasts, stream.targets))
+    several = isinstance(federation, Federation) and federation.horizon > 1
+    return Replay(np.array(forecasts), np.array(weights), np.array(own), np.nan), np.array(ahead) if several else None
+
+
+def _scored(result, stream: Stream) -> Replay:
+    return Replay(result.forecasts, result.weights, result.agents, error_of(result.forecasts, stream.targets))
+
+
+def horizon_errors(ahead: np.ndarray, targets: np.ndarray) -> list[float]:
+    """Mean squared error of the forecasts h + 1 steps ahead; ahead: (steps, horizon, y_dim)."""
+    steps = len(targets)
+    return [error_of(ahead[: steps - h, h], targets[h:]) for h in range(ahead.shape[1]) if h < steps]
+
+
+def persistence_ahead(stream: Stream, horizon: int) -> np.ndarray:
+    """The last target again, for all of the next steps."""
+    return np.repeat(persistence_forecasts(stream)[:, None], horizon, axis=1)
 
 
 def error_of(forecasts: np.ndarray, targets: np.ndarray) -> float:

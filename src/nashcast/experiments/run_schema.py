@@ -105,6 +105,12 @@ def _numbers(place: Place, value: Any) -> tuple[float, ...]:
     return tuple(_number(place.item(i), part) for i, part in enumerate(value))
 
 
+def _pairs(place: Place, value: Any) -> tuple[tuple[float, ...], ...]:
+    if not isinstance(value, list | tuple):
+        raise place.refused(show(value), "Pass a list of pairs of numbers.")
+    return tuple(_numbers(place.item(i), part) for i, part in enumerate(value))
+
+
 def _table(place: Place, value: Any) -> dict:
     if not isinstance(value, Mapping):
         raise place.refused(show(value), "Pass a table.")
@@ -126,6 +132,7 @@ KINDS: dict[str, Callable[[Place, Any], Any]] = {
     "bool": _flag,
     "Sequence[int]": _wholes,
     "Sequence[float]": _numbers,
+    "tuple[tuple[float, float], ...]": _pairs,
     "Path": _text,
     "Function": _function,
     "dict": _table,

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import federation_maker, files_of, open_config_stream, stream_digest
-from nashcast.experiments.config import OF_SERVICE, OF_SWEEPS, Config, changed, parse, read_toml
+from nashcast.experiments.config import OF_SERVICE, OF_SWEEPS, Config, parse
+from nashcast.experiments.config_changes import changed, read_toml
 from nashcast.experiments.run import error_of, persistence_forecasts, run_stream
 from nashcast.experiments.sweep_grid import SweepConfig, choices, parse_sweep, split_at
+from nashcast.games.lookback.fast import has_numba
 from nashcast.records.folder import versions
-from nashcast.records.results import Results, Writer, settings_key
+from nashcast.records.results import Results, settings_key
 from nashcast.streams import Stream
 
 Progress = Callable[[int, int], None]
@@ -121,7 +123,7 @@ def score(config: Config, scored: Scored) -> dict[str, Any]:
     """One run: its errors on the parts of the stream. Forecasts of the tuning part have seen nothing of the rest."""
     began = time.perf_counter()
     stream, split, _ = scored
-    result, _ = run_stream(federation_maker(config, stream), stream)
+    result = run_stream(federation_maker(config, stream), stream).replay
     errors = {name: error_of(result.forecasts[part], stream.targets[part]) for name, part in parts_of(split).items()}
     return {**errors, "seconds": round(time.perf_counter() - began, 4)}
 
@@ -135,43 +137,44 @@ def persistence(scored: Scored) -> dict[str, float]:
 def run_here(
     plan: Plan, runs: Sequence[Run], results: Results, *, jobs: int | None = None, progress: Progress | None = None
 ) -> None:
-    """All runs that are not done yet, in threads: what they spend their time in is compiled and runs side by side."""
+    """All runs that are not done yet, in threads if they are compiled (the paper's), else in processes."""
     done = results.done()
     todo = [run for run in runs if run.key not in done]
-    queue, lock, stop = iter(todo), threading.Lock(), threading.Event()
-    finished = 0
-
-    def work(writer: Writer) -> None:
-        nonlocal finished
-        while not stop.is_set():
-            with lock:
-                run = next(queue, None)
-            if run is None:
-                return
-            writer.add(run.key, score_or_explain(run.config, plan.scored(run.config)))
-            with lock:
-                finished += 1
-
-    threads = min(jobs or os.cpu_count() or 1, max(len(todo), 1))
-    with results.writer() as writer, ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work, writer) for _ in range(threads)]
+    workers = min(jobs or os.cpu_count() or 1, max(len(todo), 1))
+    compiled = all(config.paper is not None for config in plan.configs) and has_numba()
+    finished = len(runs) - len(todo)
+    with results.writer() as writer, _pool(workers, compiled or workers == 1) as pool:
+        pending = {pool.submit(score_or_explain, run.config, plan.scored(run.config)): run for run in todo}
         try:
-            pending = set(futures)
             while pending:
-                ended, pending = wait(pending, timeout=_REPORT_EVERY)
-                for future in ended:
-                    future.result()
+                for future in wait(pending, timeout=_REPORT_EVERY, return_when=FIRST_COMPLETED).done:
+                    writer.add(pending.pop(future).key, _result(future.result()))
+                    finished += 1
                 if progress is not None:
-                    progress(len(runs) - len(todo) + finished, len(runs))
-        finally:
-            stop.set()
+                    progress(finished, len(runs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
-def score_or_explain(config: Config, scored: Scored) -> dict[str, Any]:
+def _pool(workers: int, threads: bool) -> Executor:
+    return (
+        ThreadPoolExecutor(workers) if threads else ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
+    )
+
+
+def score_or_explain(config: Config, scored: Scored) -> dict[str, Any] | str:
+    """The errors of a run, or why there are none: as text, since not every exception can cross processes."""
     try:
         return score(config, scored)
     except NashcastError as error:
-        raise NashcastError(f"{error} The run that failed: {config.settings()}") from error
+        return f"{error} The run that failed: {config.settings()}"
+
+
+def _result(found: dict[str, Any] | str) -> dict[str, Any]:
+    if isinstance(found, str):
+        raise NashcastError(found)
+    return found
 
 
 def _unnamed(config: Config) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a sweep found: its settings ranked, with persistence and the anchored federation beside them."""
+"""What a sweep found: its settings ranked, with persistence and the federation without its game beside them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy as np
 
 from nashcast.experiments.build import without_game
 from nashcast.experiments.config import Config
+from nashcast.experiments.paper_settings import OF_GAME
 from nashcast.experiments.run import diverged, skill
 from nashcast.experiments.sweep import Plan, persistence
 
 # Rows of a sweep's table in its record; all settings and errors are there beside it.
 MOST_ROWS = 200
 # What the first part of a stream, on which settings are ranked, and the second are called in a table.
+_OF_GAME = {"game", "paper.anchored", *(f"paper.{name}" for name in OF_GAME)}
 LABELS = {"tuning": "tuning part", "rest": "scored rest", "all": "all steps"}
 
 
@@ -38,8 +40,8 @@ class Ranking(NamedTuple):
     diverged: int
 
 
-def anchored_runs(plan: Plan, row: Row):
-    """The runs of one setting's agents without the game, anchored: what the federation adds is judged beside them."""
+def gameless_runs(plan: Plan, row: Row):
+    """The runs of one setting's agents without the game; the paper's are anchored then."""
     return plan.runs(without_game(row.config, anchored=True))
 
 
@@ -61,7 +63,7 @@ def row_of(plan: Plan, choice: dict[str, Any], config: Config, done: Mapping[str
     return Row(choice, config, summary, base, lost)
 
 
-def table(plan: Plan, ranking: Ranking, anchored: Row, top: int | None = None) -> dict[str, Any]:
+def table(plan: Plan, ranking: Ranking, gameless: Row, top: int | None = None) -> dict[str, Any]:
     """As a study's record holds tables."""
     columns = [{"key": "rank", "label": "rank", "kind": "text"}]
     columns += [{"key": path, "label": path, "kind": "text"} for path in plan.sweep.varied]
@@ -71,8 +73,9 @@ def table(plan: Plan, ranking: Ranking, anchored: Row, top: int | None = None) -
     columns.append({"key": "skill", "label": f"skill, {LABELS[ranking.parts[-1]]}", "kind": "ratio"})
     columns.append({"key": "diverged", "label": "diverged", "kind": "int"})
     rows = [{"rank": str(k + 1), **_cells(plan, row)} for k, row in enumerate(ranking.rows[:top])]
-    no_game = {path: None for path in plan.sweep.varied if path.split(".")[0] == "game"}
-    rows.append({"rank": "1, anchored, no game", **_cells(plan, anchored), **no_game})
+    kind = "no game" if plan.base.paper is None else "anchored, no game"
+    no_game = {path: None for path in plan.sweep.varied if path in _OF_GAME}
+    rows.append({"rank": f"1, {kind}", **_cells(plan, gameless), **no_game})
     base = ranking.rows[0].persistence
     same = all(row.persistence == base for row in ranking.rows)
     label = "persistence" if same else "persistence on rank 1's stream"
@@ -95,7 +98,7 @@ def how_ranked(plan: Plan, ranking: Ranking) -> str:
     return f"ranked on steps 1 to {split}, scored on steps {split + 1} to {steps}"
 
 
-def record(plan: Plan, ranking: Ranking, anchored: Row, command: str, seconds: float) -> tuple[dict, dict]:
+def record(plan: Plan, ranking: Ranking, gameless: Row, command: str, seconds: float) -> tuple[dict, dict]:
     """What is written of a finished sweep: about, with `choices` in ranked order, and their errors, (settings,)."""
     how = how_ranked(plan, ranking)
     about = {
@@ -106,7 +109,7 @@ def record(plan: Plan, ranking: Ranking, anchored: Row, command: str, seconds: f
         "settings": {"federation": plan.base.settings(), "sweep": plan.sweep.settings()},
         "seconds": round(seconds, 3),
         "notes": [f"{how[0].upper()}{how[1:]}.", f"{ranking.diverged} of {ranking.runs} runs diverged."],
-        "tables": [table(plan, ranking, anchored, MOST_ROWS)],
+        "tables": [table(plan, ranking, gameless, MOST_ROWS)],
         "figures": [],
         "choices": [row.choice for row in ranking.rows],
     }

@@ -27,11 +27,11 @@ class Elsewhere:
         if self._hub is not None and not self._hub.agents:
             return self._hub
         self.close()
-        place, described = self._place, self._config.federation
+        place, paper = self._place, self._place.paper
         self._hub = Hub(
             place.folder, agents=place.agents, url=place.broker, certs=place.certs, deadline=place.deadline,
-            state=False, game=described.game, anchored=described.anchored, ridge=described.ridge,
-            budget=described.budget, mixing=described.mixing, y_dim=self._config.serve.y_dim, seed=described.seed,
+            state=False, game=paper.game, anchored=paper.anchored, ridge=paper.ridge, budget=paper.budget,
+            mixing=paper.mixing, y_dim=self._config.serve.y_dim, seed=self._config.federation.seed,
             masked=place.masked, coverages=(),
         )  # fmt: skip
         logger.info("agents find the hub at %s: %s", self._hub.url, ", ".join(place.agents))

@@ -36,9 +36,9 @@ class Entry(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What was forecast for `step`. seq: the entry after which.   agents: each one's own forecast, (agents, y_dim).
+    """What was forecast for `step`. seq: the entry after which.   agents: each member's own forecast, (members, y_dim).
 
-    bounds: (coverages, 2, y_dim).   beside: the forecast of the same agents anchored and without a game, if they run.
+    bounds: (coverages, 2, y_dim).   beside: the forecast of the same agents without a game, if they run.
     absent: agents that sat out, and why.   played, fell_back: whether there was a game, or should have been one.
     """
 

@@ -32,7 +32,7 @@ async def measured(service: Service) -> list[str]:
     add(metric("event_readers", "gauge", "Readers of the event stream.", [(one, feed.readers)]))
     add(metric("event_messages_total", "counter", "Messages sent to them.", [(one, feed.sent)]))
     steps = [({"kind": kind.replace(" ", "_")}, float(count)) for kind, count in counts.items()]
-    add(metric("steps_total", "counter", "Games, fallbacks, missing and late labels.", steps))
+    add(metric("steps_total", "counter", "Games, fallbacks, missing, late and suspect labels.", steps))
     errors = [({"of": "federation"}, recent[MIXTURE]), ({"of": "persistence"}, recent[PERSISTENCE])]
     errors.append(({"of": "no game"}, recent[BESIDE]))
     add(metric("squared_error", "gauge", "Mean squared error over the last steps.", errors))

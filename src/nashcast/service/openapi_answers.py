@@ -75,8 +75,9 @@ ANSWERS: dict[str, Any] = {
         uptime=_NUMBER,
         scores=_closed(count=_WHOLE, window=_WHOLE, recent=_ERRORS, total=_ERRORS),
         game=_closed(
-            games=_WHOLE,
-            fallbacks=_WHOLE,
+            games=_MAYBE_WHOLE,
+            fallbacks=_MAYBE_WHOLE,
+            suspect_labels=_MAYBE_WHOLE,
             missing_labels=_WHOLE,
             late_labels=_WHOLE,
             largest_gain=_MAYBE,

@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.experiments.build import check_fit, files_of
-from nashcast.experiments.config import Config, parse, read_toml
+from nashcast.experiments.config import Config, parse
+from nashcast.experiments.config_changes import read_toml
+from nashcast.experiments.paper_settings import PaperSettings, read_federation, read_game
 from nashcast.experiments.run_schema import Place, options_of, read_options, refuse_unknown, table
 
 LARGEST_DIM = 10_000
+# Tables that a file with a hub has as a hub's file has them.
+_OF_HUB = ("hub", "game", "federation")
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class ServeSettings:
     """x_dim, y_dim: numbers in an input and in a target.   coverages: of the bounds around each forecast.
 
     deadline: seconds an agent may take to forecast before the step goes on without it.
-    compare: whether the same agents, anchored and without a game, are run beside a federation that plays one.
+    compare: whether the same agents without a game are run beside a federation that plays one.
     window: steps over which errors are averaged.   retain: steps the journal keeps; None for all.
     snapshot_every: steps between two snapshots of all that is learnt; None for 1000, and for 1 where somebody else's
         code or a deadline makes it impossible to compute a step again as it was.
@@ -62,7 +66,7 @@ SERVE = options_of(ServeSettings)
 
 
 class HubPlace(NamedTuple):
-    """As in the table [hub] of a hub's file; agents: their names, all that are enrolled if the file names none."""
+    """As in a hub's file. agents: their names, all that are enrolled if the file names none.   paper: how it plays."""
 
     folder: Path
     agents: tuple[str, ...]
@@ -71,30 +75,26 @@ class HubPlace(NamedTuple):
     deadline: float | None
     wait: float
     masked: bool
+    paper: PaperSettings
 
 
 class ServedConfig(NamedTuple):
-    """A federation file as the service reads it. default: it names no agents, so the default federation is served.
+    """A federation file as the service reads it; without agents it describes the default federation.
 
     hub: where agents elsewhere are reached, if the file says so; then there are no others.
     """
 
     federation: Config
     serve: ServeSettings
-    default: bool = False
-    game: bool = True  # of the default federation
     hub: HubPlace | None = None
 
     def settings(self) -> dict:
         """The whole description in plain values."""
         described = self.federation.settings()
         described.pop("stream")
-        if self.default:
-            described = {"name": self.federation.name, "seed": self.federation.seed, "agents": "default"}
-            described["game"] = self.game
         if self.hub is not None:
-            described["agents"] = list(self.hub.agents)
-            described["hub"] = {"masked": self.hub.masked}
+            described = {"name": self.federation.name, "seed": self.federation.seed, "agents": list(self.hub.agents)}
+            described |= {"paper": self.hub.paper.table(), "hub": {"masked": self.hub.masked}}
         return described | {"serve": asdict(self.serve) | {"coverages": list(self.serve.coverages)}}
 
     def shape(self, names: list[str]) -> dict:
@@ -117,8 +117,9 @@ class ServedConfig(NamedTuple):
 
 def load_served(path: str | Path) -> ServedConfig:
     """The federation a TOML file describes, for a stream from outside."""
-    document, source = read_toml(path), str(path)
-    config = parse(document, source=source, folder=Path(path).parent, live=True)
+    document, source, folder = read_toml(path), str(path), Path(path).parent
+    own = {name: value for name, value in document.items() if "hub" not in document or name not in _OF_HUB}
+    config = parse(own, source=source, folder=folder, live=True)
     place = Place(source, "serve")
     if "serve" not in document:
         raise place.refused("nothing", "Add a table [serve] with x_dim and y_dim: the sizes of inputs and targets.")
@@ -131,9 +132,13 @@ def load_served(path: str | Path) -> ServedConfig:
             raise
         raise place.moved(error) from None
     if "hub" in document:
-        return ServedConfig(config, serve, hub=_hub(document, config, serve, source))
-    if not config.agents:
-        return ServedConfig(config, serve, default=True, game=_default_game(document, source))
+        return ServedConfig(config, serve, _hub(document, config, serve, source))
+    if config.horizon > 1:
+        remedy = "Leave it out: the service forecasts the next step."
+        raise Place(source, "horizon").refused(str(config.horizon), remedy)
+    if serve.deadline is not None and config.paper is None:
+        remedy = "Leave it out. Deadlines are for agents elsewhere, in [hub], and for the paper's federation, [paper]."
+        raise place.at("deadline").refused(f"{serve.deadline:g}", remedy)
     check_fit(config, serve.x_dim, serve.y_dim)
     return ServedConfig(config, serve)
 
@@ -143,23 +148,18 @@ def _hub(document: Mapping[str, Any], config: Config, serve: ServeSettings, sour
     from nashcast.remote.enrolment import read
 
     place = Place(source, "hub")
-    if config.agents:
-        raise place.refused("a hub beside tables of agents", "Leave one of them out: [hub] or [[agents]].")
+    if config.agents or config.paper is not None:
+        what, table_name = ("tables of agents", "[[agents]]") if config.agents else ("a table [paper]", "[paper]")
+        raise place.refused(f"a hub beside {what}", f"Leave one of them out: [hub] or {table_name}.")
     if isinstance(document["hub"], Mapping) and "pace" in document["hub"]:
         raise place.at("pace").refused(str(document["hub"]["pace"]), "Leave it out: observations set the pace.")
     if serve.deadline is not None:
         raise Place(source, "serve.deadline").refused(f"{serve.deadline:g} with a hub", "Set it in the table [hub].")
-    given = read_hub(place, document["hub"], config.folder, config.game)
+    game = read_game(Place(source, "game"), document.get("game", False))
+    federation = read_federation(Place(source, "federation"), document.get("federation", {}), game)
+    given = read_hub(place, document["hub"], config.folder, game)
     names = given["agents"]
     if names is None:
         names = tuple(read(given["hub"]).agents)
-    return HubPlace(given["hub"], names, *(given[name] for name in HubPlace._fields[2:]))
-
-
-def _default_game(document: Mapping[str, Any], source: str) -> bool:
-    """Whether the default federation plays; a file with settings for other federations means another one."""
-    for name in ("federation", "game"):
-        if name in document and document[name] is not False:
-            remedy = "Add at least one table [[agents]], or leave it out: the default federation sets itself."
-            raise Place(source, name).refused("a table without agents", remedy)
-    return "game" not in document
+    where = (given[name] for name in ("broker", "certs", "deadline", "wait", "masked"))
+    return HubPlace(given["hub"], names, *where, PaperSettings(**federation, game=game))

@@ -15,7 +15,7 @@ from nashcast.service.jobs import Answers as JobAnswers
 from nashcast.service.jobs import Failed, Published, deliver_here
 from nashcast.service.journal import Journal
 from nashcast.service.journal_read import JournalReader
-from nashcast.service.made import make_federation, warm_up
+from nashcast.service.made import make_federation
 from nashcast.service.metrics import Answers
 from nashcast.service.problems import Refused
 from nashcast.service.recovery import recover
@@ -58,10 +58,9 @@ class Service:
         self.step: int | None = None
 
     def open(self) -> None:
-        """Everything that may take long or be refused: the journal, the snapshot, the replay, compiling."""
+        """Everything that may take long or be refused: the journal, the snapshot, the replay."""
         self.journal = Journal(self.folder, self.config.identity(), self.config.shape(self.made.names))
         try:
-            warm_up(self.config)
             self.recovered = recover(
                 self.journal, self.made, self.config.serve, accept_changes=self._accept_changes
             )  # fmt: skip

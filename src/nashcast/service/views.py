@@ -109,8 +109,9 @@ def game_view(live: Live) -> dict:
     counts, found = live.counts(), live.certificate()
     gain, condition = (None, None) if found is None else (number(found[0]), number(found[1]))
     return {
-        "games": counts["games"],
-        "fallbacks": counts["fallbacks"],
+        "games": counts.get("games"),
+        "fallbacks": counts.get("fallbacks"),
+        "suspect_labels": counts.get("suspect labels"),
         "missing_labels": counts["missing labels"],
         "late_labels": counts["late labels"],
         "largest_gain": gain,

@@ -11,6 +11,7 @@ class Stream(NamedTuple):
     """Row t of inputs is known when row t of targets is to be forecast.
 
     offset, unit: a target in its own units is offset + unit · what stands here.   dates: of the targets, if any.
+    input_names: of the column that each number of an input comes from, if it has one; lags of a column share its name.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Stream(NamedTuple):
     offset: np.ndarray | float = 0.0
     unit: np.ndarray | float = 1.0
     dates: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
 
     def in_units(self, values: np.ndarray) -> np.ndarray:
         """Targets or forecasts (…, y_dim) in the units they were recorded in."""

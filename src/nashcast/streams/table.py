@@ -53,7 +53,7 @@ def table(
         sheet = held(sheet)
     else:
         check_gaps(sheet, "fill them, or pass gaps='hold'")
-    return next_row(
+    stream = next_row(
         str(path),
         sheet.numbers[:, [columns.index(name) for name in chosen]],
         sheet.numbers[:, [columns.index(name) for name in targets]],
@@ -62,6 +62,9 @@ def table(
         steps=steps,
         dates=sheet.dates,
     )
+    # In the order of `lag_matrix`: all columns of a row, then those of the row before.
+    names = [name for lag in range(max(counts)) for name, count in zip(chosen, counts, strict=True) if count > lag]
+    return stream._replace(input_names=tuple(names))
 
 
 def read_sheet(path: Path, columns: Sequence[str], date: str | None, separator: str = ",", decimal: str = ".") -> Sheet:

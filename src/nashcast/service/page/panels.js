@@ -45,6 +45,12 @@ export function showStatus(status) {
     const value = scores.recent[key];
     at(`${id}-recent`).dataset.good = value === null ? "" : String(value < 1);
   }
+  put("late", whole(game.late_labels));
+  put("missing", whole(game.missing_labels));
+  put("suspect", whole(game.suspect_labels));
+  // Only the paper's look-back game is counted and certified.
+  for (const tile of document.querySelectorAll(".of-lookback")) tile.hidden = game.games === null;
+  for (const tile of document.querySelectorAll(".of-joint")) tile.hidden = game.games !== null;
   put("games", whole(game.games));
   put("fallbacks", whole(game.fallbacks));
   put("fallbacks-word", game.fallbacks === 1 ? "fallback" : "fallbacks");
