@@ -57,6 +57,14 @@ def test_tables_record_and_report(capsys, tmp_path, mine):
     assert (tmp_path / "out" / "figures" / "running-error.png").stat().st_size > 10_000
 
 
+def test_the_federation_only(capsys, tmp_path, mine):
+    words = ["evaluate", "--stream", str(mine), "--federation-only", "--seeds", "1", "--jobs", "1", "--no-report"]
+    assert main([*words, "--output", str(tmp_path / "out"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["method"] for row in rows] == ["federation", "federation without its game", "persistence"]
+    assert records.read(tmp_path / "out").command.endswith("--federation-only --seeds 1")
+
+
 def test_what_is_not_installed_is_said_and_not_dropped(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(Method, "installed", property(lambda self: not self.package))
     words = ["evaluate", "--stream", "periodic", "--methods", "river,reservoirpy", "--seeds", "1", "--jobs", "1"]
@@ -102,6 +110,7 @@ def test_the_streams_held_out(capsys, tmp_path, monkeypatch):
         (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
         (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
         (["--paper", "--held-out"], 2, "not allowed with argument --paper"),
+        (["--methods", "river", "--federation-only"], 1, "--federation-only: got it with --methods. Pass one of them."),
         (["--methods", ","], 2, "got ','; pass names"),
         (["--stream", "perodic"], 1, "stream: got 'perodic'. Did you mean 'periodic'?"),
         (["--stream", "nowhere.csv"], 1, "--target: got none for nowhere.csv."),

@@ -1,4 +1,4 @@
-"""Encoders that wrap what others made, against the real packages and a real local server; and the seasonal one."""
+"""Encoders that wrap what others made, against the real packages and a real local server."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from math import pi
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
+from encoding import encode_step
 from nashcast.encoders import Callable, Noise
 from nashcast.encoders.embeddings import Embeddings
 from nashcast.encoders.forecaster import Forecaster
 from nashcast.encoders.onnx import OnnxModel
 from nashcast.encoders.river import RiverModel
-from nashcast.encoders.seasonal import Seasonal
 from nashcast.encoders.sklearn import SklearnRegressor, SklearnTransformer
 from nashcast.errors import InvalidInput, NashcastError
 
@@ -180,8 +179,6 @@ ENCODERS = {
         and OnnxModel(f / "n.onnx", 3, seed=1), 2, 3,
     ),
     "embeddings": (lambda f, s: Embeddings(s.url, "tiny", features=2, seed=6), 2, 2),
-    "seasonal": (lambda f, s: Seasonal(period=4), 2, 1),
-    "seasonal, found": (lambda f, s: Seasonal(largest=20, columns=[2, 0]), 2, 1),
 }  # fmt: skip
 
 
@@ -194,7 +191,7 @@ def case(request, tmp_path, server):
 def one_by_one(built, inputs):
     state, rows = built.start(), []
     for t, x in enumerate(inputs):
-        Z, state = built.encode(x, state, Noise(1, t))
+        Z, state = encode_step(built, x, state, Noise(1, t))
         rows.append(Z)
     return np.stack(rows), state
 
@@ -217,10 +214,10 @@ def test_encoding_is_pure(case):
     built, _, _ = case
     _, state = one_by_one(built, INPUTS[:50])
     x, before = INPUTS[50].copy(), copied(state)
-    first, after = built.encode(x, state, NOISE)
+    first, after = encode_step(built, x, state, NOISE)
     kept = first.copy()
-    built.encode(INPUTS[51], after, NOISE)
-    second, again = built.encode(x, state, NOISE)
+    encode_step(built, INPUTS[51], after, NOISE)
+    second, again = encode_step(built, x, state, NOISE)
     np.testing.assert_array_equal(first, kept)
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(x, INPUTS[50])
@@ -250,7 +247,7 @@ def assert_same_state(one, other):
 
 def encode(description, x, y_dim):
     built = description.build(len(x), y_dim)
-    return built.encode(np.asarray(x, dtype=float), built.start(), NOISE)[0]
+    return encode_step(built, np.asarray(x, dtype=float), built.start(), NOISE)[0]
 
 
 # Forecaster
@@ -269,8 +266,8 @@ def test_forecaster_keeps_no_buffer_of_the_function():
         return buffer
 
     built = Forecaster(forecast).build(1, 1)
-    first, _ = built.encode(np.array([1.0]), None, NOISE)
-    built.encode(np.array([2.0]), None, NOISE)
+    first, _ = encode_step(built, np.array([1.0]), None, NOISE)
+    encode_step(built, np.array([2.0]), None, NOISE)
     assert first[0, 0] == 1.0
 
 
@@ -364,12 +361,12 @@ def test_learning_outside_does_not_reach_the_agent_nor_the_other_way():
     model = river_regressor()
     weights = dict(model["LinearRegression"].weights)
     built = RiverModel(model).build(X_DIM, 1)
-    before, _ = built.encode(INPUTS[0], None, NOISE)
+    before, _ = encode_step(built, INPUTS[0], None, NOISE)
     built.encode_series(INPUTS, None, 1, 0)
     assert dict(model["LinearRegression"].weights) == weights
     for x in INPUTS:
         model.learn_one({str(i): v for i, v in enumerate(x)}, 1000.0)
-    np.testing.assert_array_equal(built.encode(INPUTS[0], None, NOISE)[0], before)
+    np.testing.assert_array_equal(encode_step(built, INPUTS[0], None, NOISE)[0], before)
 
 
 def test_river_messages():
@@ -466,8 +463,8 @@ def test_embeddings_numbers_and_request(server):
 
 def test_a_text_is_asked_for_once(server):
     built = Embeddings(server.url, "tiny", features=2, seed=6).build(X_DIM, 1)
-    first, _ = built.encode(INPUTS[0], None, NOISE)
-    second, _ = built.encode(INPUTS[0], None, NOISE)
+    first, _ = encode_step(built, INPUTS[0], None, NOISE)
+    second, _ = encode_step(built, INPUTS[0], None, NOISE)
     np.testing.assert_array_equal(first, second)
     assert len(server.requests) == 1
 
@@ -477,9 +474,9 @@ def test_the_cache_is_bounded(server, monkeypatch):
     built = Embeddings(server.url, "tiny", features=2, seed=6).build(X_DIM, 1)
     whole, _ = built.encode_series(INPUTS[:5], None, 1, 0)
     assert len(server.requests) == 1
-    np.testing.assert_array_equal(built.encode(INPUTS[4], None, NOISE)[0], whole[4])
+    np.testing.assert_array_equal(encode_step(built, INPUTS[4], None, NOISE)[0], whole[4])
     assert len(server.requests) == 1
-    np.testing.assert_array_equal(built.encode(INPUTS[0], None, NOISE)[0], whole[0])
+    np.testing.assert_array_equal(encode_step(built, INPUTS[0], None, NOISE)[0], whole[0])
     assert len(server.requests) == 2
 
 
@@ -487,7 +484,7 @@ def test_a_series_is_sent_in_requests_of_64_without_repeats(server):
     server.reverse = True  # the order is in the answer's index
     description = Embeddings(server.url, "tiny", features=2, seed=6)
     built = description.build(X_DIM, 1)
-    built.encode(INPUTS[3], None, NOISE)
+    encode_step(built, INPUTS[3], None, NOISE)
     series, _ = built.encode_series(np.vstack([INPUTS, INPUTS[:10]]), None, 1, 0)
     assert [len(request["input"]) for request in server.requests] == [1, 64, 25]
     np.testing.assert_array_equal(series[7], encode(description, INPUTS[7], 1))
@@ -565,20 +562,20 @@ def test_the_key_is_sent_and_shown_nowhere(server, monkeypatch):
     monkeypatch.delenv("NASHCAST_TEST_KEY", raising=False)
     built = description.build(X_DIM, 1)
     with pytest.raises(InvalidInput, match=r"api_key_variable: got NASHCAST_TEST_KEY, which is not set. Set"):
-        built.encode(INPUTS[0], None, NOISE)
+        encode_step(built, INPUTS[0], None, NOISE)
     assert server.requests == []
     monkeypatch.setenv("NASHCAST_TEST_KEY", secret + "\n")  # as `cat` of a file gives it
-    built.encode(INPUTS[0], None, NOISE)
+    encode_step(built, INPUTS[0], None, NOISE)
     assert server.keys == [f"Bearer {secret}"]
     shown = [repr(description), repr(built), repr(vars(built))]
     for trouble in (401, 503, b"not json", "hang up"):
         server.script = [trouble]
         with pytest.raises(NashcastError) as caught:
-            built.encode(INPUTS[1], None, NOISE)
+            encode_step(built, INPUTS[1], None, NOISE)
         shown += [str(caught.value), repr(caught.value.__cause__)]
     monkeypatch.setenv("NASHCAST_TEST_KEY", f"{secret}\nX-Other: 1")
     with pytest.raises(InvalidInput, match=r"whose value no key can have. Set NASHCAST_TEST_KEY") as caught:
-        built.encode(INPUTS[1], None, NOISE)
+        encode_step(built, INPUTS[1], None, NOISE)
     shown.append(str(caught.value))
     assert not any(secret in text for text in shown)
 
@@ -614,88 +611,6 @@ def test_embeddings_messages():
     assert "secret" not in str(caught.value)
 
 
-# Seasonal
-
-
-def features_of(description, series):
-    series = np.asarray(series, dtype=float).reshape(len(series), -1)
-    built = description.build(series.shape[1], series.shape[1])
-    return one_by_one(built, series)[0][:, :, 0], series
-
-
-CYCLE = np.tile([5.0, 6.0, 12.0, 20.0], 30)
-SINE = np.sin(2 * pi * np.arange(150) / 12)
-
-
-@pytest.mark.parametrize(("period", "series"), [(4, CYCLE), (12, SINE)])
-def test_a_known_period_gives_the_next_increment(period, series):
-    Z, y = features_of(Seasonal(period=period), series)
-    assert (Z[: period - 1] == 0).all()
-    np.testing.assert_allclose(Z[period - 1 : -1], np.diff(y, axis=0)[period - 1 :], atol=1e-12)
-
-
-@pytest.mark.parametrize(("period", "series"), [(4, CYCLE), (12, SINE)])
-def test_the_period_is_found_and_then_gives_the_next_increment(period, series):
-    Z, y = features_of(Seasonal(), series)
-    np.testing.assert_allclose(Z[2 * period - 1 : -1], np.diff(y, axis=0)[2 * period - 1 :], atol=1e-12)
-    known, _ = features_of(Seasonal(period=period), series)
-    # The same numbers to the last bit: it is this period and not a multiple of it.
-    np.testing.assert_array_equal(Z[2 * period - 1 :], known[2 * period - 1 :])
-    assert (Z[:3] == 0).all()
-
-
-def brute_force_feature(y, largest):
-    """The definition, from the whole past y (steps, y_dim)."""
-    steps, means = len(y), {}
-    for m in range(2, largest + 1):
-        if steps >= 2 * m:
-            errors = [np.abs(y[t] - y[t - m]).sum() for t in range(m, steps)]
-            weights = 0.98 ** np.arange(len(errors))[::-1]
-            means[m] = weights @ errors / weights.sum()
-    if not means:
-        return np.zeros(y.shape[1])
-    return y[steps - min(means, key=means.__getitem__)] - y[-1]
-
-
-def test_the_found_period_against_its_definition():
-    rng = np.random.default_rng(3)
-    t = np.arange(120)[:, None]
-    y = np.sin(2 * pi * t / np.where(t < 60, 7, 5)) + 0.3 * rng.standard_normal((120, 2))
-    Z, _ = features_of(Seasonal(largest=15), y)
-    np.testing.assert_array_equal(Z, [brute_force_feature(y[: i + 1], 15) for i in range(120)])
-
-
-def test_columns_say_where_the_targets_are():
-    inputs = np.column_stack([np.zeros(40), SINE[:40], CYCLE[:40]])
-    built = Seasonal(period=4, columns=(2,)).build(3, 1)
-    Z, _ = one_by_one(built, inputs)
-    alone, _ = features_of(Seasonal(period=4), CYCLE[:40])
-    np.testing.assert_array_equal(Z[:, :, 0], alone)
-
-
-def test_a_constant_series_has_no_season():
-    Z, _ = features_of(Seasonal(), np.full(80, 3.0))
-    assert (Z == 0).all()
-
-
-def test_seasonal_messages():
-    with pytest.raises(InvalidInput, match=r"period: got int 1. Pass a whole number ≥ 2"):
-        Seasonal(period=1)
-    with pytest.raises(InvalidInput, match=r"largest: got int 1. Pass a whole number ≥ 2"):
-        Seasonal(largest=1)
-    for columns in ((), THREE, WORD):
-        with pytest.raises(InvalidInput, match=r"columns: got .* Pass one place in x for each target"):
-            Seasonal(columns=columns)
-    with pytest.raises(InvalidInput, match=r"columns: got int -1. Pass a whole number ≥ 0"):
-        Seasonal(columns=(-1,))
-    with pytest.raises(InvalidInput, match=r"columns: got 1 places. Pass one for each of the y_dim = 2 targets"):
-        Seasonal(columns=(0,)).build(3, 2)
-    with pytest.raises(InvalidInput, match=r"columns: got place 3. Inputs have x_dim = 3 entries"):
-        Seasonal(columns=(3,)).build(3, 1)
-    with pytest.raises(InvalidInput, match=r"columns: got place 1. Inputs have x_dim = 1 entries"):
-        Seasonal().build(1, 2)
-
-
 # Packages that are not there
 
 
@@ -716,7 +631,7 @@ def test_a_missing_package_names_its_pip_line(module, package, extra, use):
 
 
 def test_heavy_packages_are_not_imported_with_the_adapters():
-    modules = ["embeddings", "forecaster", "onnx", "river", "seasonal", "sklearn"]
+    modules = ["embeddings", "forecaster", "onnx", "river", "sklearn"]
     code = "import sys\n" + "".join(f"import nashcast.encoders.{name}\n" for name in modules)
     code += "print(sorted({'sklearn', 'river', 'onnxruntime', 'pandas', 'torch'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

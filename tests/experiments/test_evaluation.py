@@ -20,6 +20,7 @@ from nashcast.experiments.evaluation.declared import (
     warmup_share,
 )
 from nashcast.experiments.evaluation.evaluate import Outcome, evaluate
+from nashcast.experiments.evaluation.experts import Experts, expert_forecasts
 from nashcast.experiments.evaluation.interval_rivals import RIVALS
 from nashcast.experiments.evaluation.method import FAMILIES, PEERS, Method, Problem, one, problem_of
 from nashcast.experiments.evaluation.methods import all_methods, chosen_methods
@@ -48,11 +49,11 @@ def need(method):
 
 
 @pytest.mark.parametrize("y_dim", [1, 2])
-@pytest.mark.parametrize("name", all_methods(ONE))
+@pytest.mark.parametrize("name", all_methods())
 def test_no_method_sees_a_target_before_it_is_told(name, y_dim):
     """Targets and inputs from the middle on are replaced by others: what was forecast until then must not move."""
     stream = small(40, y_dim)
-    method = all_methods(problem_of(stream))[name]
+    method = all_methods()[name]
     need(method)
     t, other = 25, small(40, y_dim)
     targets, inputs = other.targets.copy(), other.inputs.copy()
@@ -66,10 +67,10 @@ def test_no_method_sees_a_target_before_it_is_told(name, y_dim):
     assert method.name == "persistence" or not np.array_equal(was[t + 1 :], now[t + 1 :])
 
 
-@pytest.mark.parametrize("name", all_methods(ONE))
+@pytest.mark.parametrize("name", all_methods())
 def test_the_seed_matters_only_where_it_is_said_to(name):
     stream = small(30)
-    method = all_methods(problem_of(stream))[name]
+    method = all_methods()[name]
     need(method)
     first, again, other = (run(method, stream, seed, 0.2).forecasts for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
@@ -78,24 +79,23 @@ def test_the_seed_matters_only_where_it_is_said_to(name):
 
 
 def test_the_names_and_families():
-    names = all_methods(ONE)
+    names = all_methods()
     assert {method.family for method in names.values()} == set(FAMILIES)
-    wanted = {"federation", "federation without its game", "six agents, no game", "six agents, anchored"}
-    wanted |= {"six agents, paper's game", "six agents, prior-centred game", "agent: echo state", *BASELINES}
+    wanted = {"federation", "federation without its game", "paper's federation", *BASELINES}
+    wanted |= {f"agent: {agent.name}" for agent in nc.default_agents()}
     wanted |= {
-        f"six agents, {rule} weights"
+        f"federation, {rule} weights"
         for rule in ("windowed", "exponential", "fixed-share", "boa", "ml-poly", "ridge", "log-score")
     }
-    for over in ("six agents", "the federation's variants"):
-        wanted |= {f"{rule} over {over}" for rule in ("BOA", "ML-Poly", "river EWARegressor")}
+    wanted |= {f"{rule} over the federation's experts" for rule in ("BOA", "ML-Poly", "river EWARegressor")}
     wanted |= {"river SNARIMAX", "river HoltWinters", "river BayesianLinearRegression", "river KNNRegressor"}
     wanted |= {"river ARFRegressor", "reservoirpy Reservoir >> RLS", "reservoirpy NVAR >> RLS"}
     assert wanted <= set(names)
-    assert list(chosen_methods(ONE, ["agents"])) == [
+    assert list(chosen_methods(["agents"])) == [
         "federation", *(name for name in names if name.startswith("agent: ")), "persistence",
     ]  # fmt: skip
     with pytest.raises(nc.InvalidInput, match=r"--methods: got 'rivr'. Did you mean 'river'\?"):
-        chosen_methods(ONE, ["rivr"])
+        chosen_methods(["rivr"])
 
 
 class Constant:
@@ -143,7 +143,7 @@ def test_the_loop_forecasts_then_tells():
 def test_scores_against_a_plain_computation(monkeypatch):
     declared = Declared("logistic")
     stream = declared.open()
-    method = all_methods(problem_of(stream))["RLS quadratic"]
+    method = all_methods()["RLS quadratic"]
     found = score(method, declared, 1, rivals=True)
     forecasts = BASELINES["RLS quadratic"](stream)
     errors = (forecasts - stream.targets)[:, 0] ** 2
@@ -160,7 +160,7 @@ def test_scores_against_a_plain_computation(monkeypatch):
 
 def test_random_methods_are_the_mean_over_their_seeds():
     declared = Declared("logistic", options=(("steps", 50),))
-    method = all_methods(ONE)["agent: random features"]
+    method = all_methods()["agent: random lags"]
     alone = [score(method, declared, seed, rivals=False) for seed in (1, 2)]
     both = combined(alone)
     assert both["mse_by_seed"] == [each["mse"] for each in alone]
@@ -249,11 +249,11 @@ def test_results_are_kept_and_taken_up_again(tmp_path, monkeypatch):
 
 def test_more_seeds_run_only_what_is_new(tmp_path, monkeypatch):
     stream = Declared("logistic", options=(("steps", 40),))
-    first = evaluate([stream], ["BOA over six agents"], (1,), tmp_path, jobs=1)
+    first = evaluate([stream], ["BOA over the federation's experts"], (1,), tmp_path, jobs=1)
     ran, carry_out = [], evaluation.carry_out
     monkeypatch.setattr(evaluation, "carry_out", lambda task: ran.append(task) or carry_out(task))
-    second = evaluate([stream], ["BOA over six agents"], (1, 2), tmp_path, jobs=1)
-    assert {(task.method, task.seed) for task in ran} == {("federation", 2), ("BOA over six agents", 2)}
+    second = evaluate([stream], ["BOA over the federation's experts"], (1, 2), tmp_path, jobs=1)
+    assert {(task.method, task.seed) for task in ran} == {("federation", 2), ("BOA over the federation's experts", 2)}
     for one_seed, two_seeds in zip(first, second, strict=True):
         assert two_seeds.result["mse_by_seed"][0] == one_seed.result["mse"]
         assert len(two_seeds.result["mse_by_seed"]) == (2 if two_seeds.method.random else 1)
@@ -261,7 +261,7 @@ def test_more_seeds_run_only_what_is_new(tmp_path, monkeypatch):
 
 def test_other_code_or_other_seeds_are_not_taken_for_these(tmp_path, monkeypatch):
     stream = Declared("logistic", options=(("steps", 40),))
-    method = all_methods(ONE)["federation"]
+    method = all_methods()["federation"]
     task = evaluation.Task(stream, "federation", 1)
     keys = {evaluation._key(task, method, "d"), evaluation._key(task._replace(seed=2), method, "d")}
     keys |= {evaluation._key(task, method, "e")}
@@ -383,11 +383,25 @@ def test_peers_see_the_past_standardised_and_nothing_else():
 
 
 def test_the_federation_is_there_and_its_agents_are_diverse():
-    assert ours.FEDERATION in all_methods(ONE)
-    assert len(ours.names(TWO)) >= 5
+    assert ours.FEDERATION in all_methods()
+    assert len(ours.names()) >= 5
     assert set(PEERS) < set(FAMILIES)
     wide = Problem(20, 1, np.zeros(1))
     assert ours.federation(wide, 1).predict_one(np.ones(20)) == 0.0
+
+
+def test_the_experts_are_those_that_the_federation_mixes():
+    stream = small(50, 2)
+    federation, experts = ours.federation(problem_of(stream), 3), Experts(problem_of(stream), 3)
+    for x, y in zip(stream.inputs, stream.targets, strict=True):
+        forecast = federation.predict_one(x)
+        said = expert_forecasts(federation, x)
+        np.testing.assert_array_equal(said[:, 0].T, experts.said(x))
+        weights = federation._loop._now[1].weights.reshape(said.shape)
+        np.testing.assert_allclose((weights * said).sum(axis=2)[:, 0], forecast, rtol=1e-9, atol=1e-12)
+        federation.learn_one(x, y)
+        experts.learn(x, y)
+    assert experts.count == said.shape[2] > 20
 
 
 def test_rival_intervals_are_what_they_are_called():

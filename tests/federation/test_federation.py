@@ -11,6 +11,7 @@ import pytest
 from federations import random_agents, random_settings, random_stream
 
 import nashcast as nc
+from encoding import encode_step
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Participant
 from nashcast.mixing.mixture_weights import mixture_weights
@@ -274,12 +275,12 @@ class Fails(nc.encoders.BuiltEncoder):
         self.features = self.built.features
         return self
 
-    def encode(self, x, state, noise):
-        way = self.pattern.get(noise.step)
+    def encode(self, context):
+        way = self.pattern.get(context.noise.step)
         if way == "raises":
             raise RuntimeError("the vendor is down")
-        Z, _ = self.built.encode(x, None, noise)
-        return {"nan": Z * np.nan, "shape": Z[:, :-1], None: Z}[way], None
+        Z = self.built.encode(context)
+        return {"nan": Z * np.nan, "shape": Z[:, :-1], None: Z}[way]
 
     def moments(self, inputs, features, noise):
         return self.built.moments(inputs, features, noise)
@@ -297,7 +298,7 @@ def reference_with_absences(X, Y, encoders, patterns, lookback, keys, ridge, win
         players = [i for i in range(N) if here[t, i]]
         nxt, drawn = present.copy(), {}
         for i in players:
-            drawn[i], _ = encoders[i].encode(X[t], None, nc.encoders.Noise(keys[i], t))
+            drawn[i], _ = encode_step(encoders[i], X[t], None, nc.encoders.Noise(keys[i], t))
             past = list(range(max(0, t - window), t))
             rows = [Z[i, s][0] if here[s, i] else np.zeros(encoders[i].features) for s in past]
             right = [y[s + 1] - states[s, i] if here[s, i] else 0.0 for s in past]
@@ -516,8 +517,8 @@ def test_missing_inputs_bench_those_who_cannot_do_without():
         def build(self, x_dim, y_dim):
             return self
 
-        def encode(self, x, state, noise):
-            return np.nan_to_num(x[:1, None]), None
+        def encode(self, context):
+            return np.nan_to_num(context.x[:1, None])
 
     agents = [PaperAgent(Copes(), name="copes"), PaperAgent(nc.encoders.Linear(), name="linear")]
     federation = nc.paper_federation(agents, start=0.0)

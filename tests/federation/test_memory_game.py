@@ -11,8 +11,9 @@ from nashcast.experiments.paper.replay import replay
 
 
 def quadratic(x):
-    """One, two inputs and their products."""
-    return np.concatenate([[1.0], x, np.outer(x, x)[np.triu_indices(2)]])
+    """One, the last two inputs and their products."""
+    u = x[-2:]
+    return np.concatenate([[1.0], u, np.outer(u, u)[np.triu_indices(2)]])
 
 
 def agents(forgetting=0.97, ridge=0.2, order=(0, 1)):
@@ -126,13 +127,13 @@ class Forgetful:
         (lambda: nc.paper_federation([Forgetful()], game=nc.LookbackGame(memory=True)), "`recall` their decoder"),
         (
             lambda: replay(
-                nc.paper_federation(agents(), game=nc.LookbackGame(memory=True)), np.zeros((5, 1)), np.zeros((5, 1))
+                nc.paper_federation(agents(), game=nc.LookbackGame(memory=True)), np.zeros((5, 2)), np.zeros((5, 1))
             ),
             "game: got memory. Replay it online",
         ),
         (
             lambda: replay(
-                nc.paper_federation(agents(), game=nc.LookbackGame(ridge=2)), np.zeros((5, 1)), np.zeros((5, 1))
+                nc.paper_federation(agents(), game=nc.LookbackGame(ridge=2)), np.zeros((5, 2)), np.zeros((5, 1))
             ),
             "game: got a ridge of its own. Replay it online",
         ),

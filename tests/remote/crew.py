@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast import Agent, Game
+from nashcast import Agent, LookbackGame
 from nashcast.cli.run import toml
 from nashcast.experiments.build import open_config_stream
 from nashcast.experiments.hub_config import load
@@ -71,7 +71,15 @@ class Crew:
     """
 
     def __init__(
-        self, folder: Path, launch, crew: dict[str, Member], *, steps: int, stream: str, game: Game | None, **hub
+        self,
+        folder: Path,
+        launch,
+        crew: dict[str, Member],
+        *,
+        steps: int,
+        stream: str,
+        game: LookbackGame | None,
+        **hub,
     ):
         self.folder, self.launch, self.members = folder, launch, crew
         self.federation, self.out, self.file = folder / "federation", folder / "out", folder / "hub.toml"

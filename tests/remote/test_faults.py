@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from nashcast import Game
+from nashcast import LookbackGame
 
 import networks
 from crew import Crew, members
@@ -28,8 +28,8 @@ def kill_at_random(crew, victims, rng):
 
 CASES = {
     # kind of game, what agents share, the stream, its kills
-    "central": (Game(lookback=3), "features", "concept-y2", ["agent-1", "hub", "agent-3", "broker", "agent-4", "hub"]),
-    "spread": (Game(lookback=2, placement="spread"), "sums", "concept",
+    "central": (LookbackGame(lookback=3), "features", "concept-y2", ["agent-1", "hub", "agent-3", "broker", "agent-4", "hub"]),
+    "spread": (LookbackGame(lookback=2, placement="spread"), "sums", "concept",
                ["broker", "agent-3", "agent-1", "hub", "agent-0", "broker", "agent-2", "hub"]),
 }  # fmt: skip
 
@@ -61,7 +61,7 @@ def cable(tmp_path):
 def test_a_network_that_is_cut_for_five_seconds(cable, tmp_path):
     """One agent, with a memory, is behind the cable; the others go on without it, and then it is with them again."""
     crew = members("features", agent_1={"host": cable.here, "network": cable.pid})
-    options = {"steps": 280, "stream": "concept-y2", "game": Game(lookback=3), "pace": 0.05}
+    options = {"steps": 280, "stream": "concept-y2", "game": LookbackGame(lookback=3), "pace": 0.05}
     with Crew(tmp_path, command, crew, **options) as crew:
         crew.wait_for(30)
         cable.cut()
@@ -95,7 +95,7 @@ def test_who_is_slow_or_hangs_sits_out_as_late_and_comes_back(tmp_path):
     """A black box that becomes slow, and a process that hangs: each is late by its own learnt deadline."""
     (tmp_path / "black.py").write_text(SLOW)
     crew = members("features", agent_2={"encoder": "black:make", "options": {}})
-    options = {"steps": 800, "stream": "concept-y2", "game": Game(lookback=3), "pace": 0.02}
+    options = {"steps": 800, "stream": "concept-y2", "game": LookbackGame(lookback=3), "pace": 0.02}
     with Crew(tmp_path, command, crew, **options) as crew:
         crew.wait_for(20)
         (tmp_path / "be-slow").touch()
@@ -121,7 +121,7 @@ def test_who_is_slow_or_hangs_sits_out_as_late_and_comes_back(tmp_path):
 @pytest.mark.parametrize("longer", [0.3, 1.5])
 def test_a_broker_that_hangs_makes_nobody_late(longer, tmp_path):
     """For somewhat or much longer than agents may take."""
-    options = {"steps": 80, "stream": "concept-y2", "game": Game(lookback=3), "pace": 0.01, "deadline": 1.0}
+    options = {"steps": 80, "stream": "concept-y2", "game": LookbackGame(lookback=3), "pace": 0.01, "deadline": 1.0}
     with Crew(tmp_path, command, members("features"), **options) as crew:
         crew.wait_for(20)
         os.kill(crew.broker.pid, signal.SIGSTOP)

@@ -121,8 +121,8 @@ class Copes(nc.encoders.BuiltEncoder):
     def build(self, x_dim, y_dim):
         return self
 
-    def encode(self, x, state, noise):
-        return np.sin(self._slope * np.nan_to_num(x[None, :2])), None
+    def encode(self, context):
+        return np.sin(self._slope * np.nan_to_num(context.x[None, :2]))
 
 
 def test_who_may_be_missing_is_found_out_before_the_game():
@@ -411,8 +411,8 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "words"), [
-    ({"game": nc.LookbackGame()}, "masked: got True with a central game. Pass game=Game(placement='spread')"),
-    ({"game": None}, "masked: got True without a game. Pass game=Game(placement='spread')"),
+    ({"game": nc.LookbackGame()}, "masked: got True with a central game. Pass game=LookbackGame(placement='spread')"),
+    ({"game": None}, "masked: got True without a game. Pass game=LookbackGame(placement='spread')"),
     ({"game": nc.LookbackGame(placement="spread")}, "masked: got True with 5 agents, a look-back of 3 and y_dim 1. It takes 6"),
     ({"game": nc.LookbackGame(placement="spread"), "y_dim": 3}, "and y_dim 3. It takes 8 agents: have more of them, or a"),
 ])  # fmt: skip

@@ -307,9 +307,12 @@ class Breaks(nc.encoders.BuiltEncoder):
         self._fail("start")
         return 0.0
 
-    def encode(self, x, state, noise):
+    def advance(self, context):
+        return context.state + 1.0
+
+    def encode(self, context):
         self._fail("encode")
-        return np.array([[x[0], state]]), state + 1.0
+        return np.array([[context.x[0], context.state - 1.0]])
 
     def moments(self, inputs, features, noise):
         self._fail("moments")

@@ -14,9 +14,8 @@ seed = 7
 x_dim = 1
 y_dim = 1
 snapshot_every = 100
-[federation]
+[paper]
 budget = 0.98
-[game]
 lookback = 2
 [[agents]]
 encoder = "persistence"

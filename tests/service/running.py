@@ -63,7 +63,7 @@ class Running:
         self.close()
 
 
-def forecasts(folder: Path, agents: int = 3) -> dict[int, list[float]]:
+def forecasts(folder: Path, agents: int = 5) -> dict[int, list[float]]:
     reader = JournalReader(folder)
     try:
         return {outcome.step: outcome.forecast.tolist() for outcome in reader.outcomes(0, 10**9, agents, 1)}

@@ -16,7 +16,7 @@ from nashcast.service.made import make_federation
 from nashcast.service.settings import SERVE, load_served
 from nashcast.service.tokens import TokenFile
 
-from served import FILE, Served, federation_file
+from served import FILE, MEMBERS, Served, federation_file
 
 PAGES = Path(__file__).parents[2] / "docs"
 
@@ -36,9 +36,11 @@ PAGES = Path(__file__).parents[2] / "docs"
         (("y_dim = 1", "y_dim = 1\ncoverages = 0.9"), "serve.coverages: got 0.9. Pass a list of numbers."),
         (("y_dim = 1", "y_dim = 1\nretain = 5"), "serve.retain: got 5. Pass at least 1000 steps, or false for all."),
         (("y_dim = 1", "y_dim = 1\ndeadline = -1"), "serve.deadline: got -1. Pass a number > 0."),
+        (("y_dim = 1", "y_dim = 1\ndeadline = 1"), "serve.deadline: got 1. Leave it out. Deadlines are for agents"),
+        (("seed = 7", "horizon = 7"), "horizon: got 7. Leave it out: the service forecasts the next step."),
         (("snapshot_every = 40", "snapshot_every = 0"), "serve.snapshot_every: got int 0"),
         (("y_dim = 1", "y_dim = 1\ncoverages = []"), "serve.coverages: got an empty list. Pass at least one"),
-        ((FILE[FILE.index("[[agents]]") :], ""), "game: got a table without agents. Add at least one table [[agents]]"),
+        ((FILE[FILE.index("[[agents]]") :], "[paper]"), "agents: got the default agents with [paper]. Add tables"),
         (("encoder", "encode"), "agents[0].encoder: got nothing, but a key 'encode'"),
         (("[serve]\nx_dim = 1\ny_dim = 1\nsnapshot_every = 40\n", ""), "serve: got nothing. Add a table [serve] with"),
     ],
@@ -55,7 +57,7 @@ def test_the_same_file_may_be_run_and_served(tmp_path):
     assert load(path).stream.name == "concept-y2"
     config = load_served(path)
     assert config.federation.stream.name == "live"
-    assert make_federation(config).names == ["persistence", "linear", "random features"]
+    assert make_federation(config).names == MEMBERS
 
 
 def test_tokens_are_made_listed_and_revoked(tmp_path, capsys):

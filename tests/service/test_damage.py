@@ -115,7 +115,7 @@ def test_another_federation_and_a_second_server_are_refused(tmp_path):
         with pytest.raises(InvalidInput, match="which another nashcast serve is using"):
             Running(tmp_path)
     with pytest.raises(InvalidInput, match="the journal of a federation with other settings"):
-        Running(tmp_path, FILE.replace("ridge = 3.0", "ridge = 4.0"))
+        Running(tmp_path, FILE.replace("features = 3", "features = 4"))
     with Running(tmp_path, FILE.replace("snapshot_every = 40", "window = 77")):
         pass  # how often it saves and over what it averages does not change the numbers
 

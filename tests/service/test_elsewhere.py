@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nashcast import Federation, Game
+from nashcast import LookbackGame, paper_federation
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.experiments.hub_config import load
@@ -90,7 +90,7 @@ def states(client) -> list[str]:
 def expected(kept: list) -> dict[int, list[float]]:
     """What the same agents in this process forecast, if nobody is ever away."""
     agents = [member.agent(5) for member in MEMBERS]
-    federation, forecasts, x = Federation(agents, game=Game(2, placement="spread"), seed=5), {}, None
+    federation, forecasts, x = paper_federation(agents, game=LookbackGame(2, placement="spread"), seed=5), {}, None
     for entry in kept:
         federation.learn_one(entry.x if x is None else x, entry.y)
         x = entry.x

@@ -16,7 +16,7 @@ from nashcast.service.rates import Rates
 from nashcast.service.server import Address, bind, check_address
 
 from asking import SCOPES, ask, refused
-from served import Served, series
+from served import MEMBERS, Served, series
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_the_event_stream_tells_what_happens_and_ends_with_the_token(tmp_path):
         client.observe(values[0], values[0], step=0)
         stream = client.events()
         kind, hello = next(stream)
-        assert (kind, hello["step"], hello["agents"]) == ("hello", 0, ["persistence", "linear", "random features"])
+        assert (kind, hello["step"], hello["agents"]) == ("hello", 0, MEMBERS)
         for step in range(1, 40):
             client.observe(values[step], None if step == 20 else values[step], step=step)
         client.label(20, values[20])

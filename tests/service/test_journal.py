@@ -13,10 +13,10 @@ from nashcast.service.journal_read import JournalReader
 from nashcast.service.journal_schema import MIGRATIONS, VERSION
 
 from running import Running, filled, forecasts
-from served import DEFAULT, FILE, RULE, entries, series, uninterrupted
+from served import DEFAULT, FILE, PAPERS, RULE, entries, series, uninterrupted
 
 KINDS = pytest.mark.parametrize(
-    ("text", "agents"), [(FILE, 3), (RULE, 3), (DEFAULT, 7)], ids=["paper", "rule", "default"]
+    ("text", "agents"), [(FILE, 5), (PAPERS, 3), (RULE, 5), (DEFAULT, 10)], ids=["joint", "paper", "rule", "default"]
 )
 
 

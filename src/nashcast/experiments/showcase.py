@@ -1,73 +1,86 @@
-"""Five agents of different families, federated on one stream: with the game, without, alone, and beside persistence."""
+"""Owners with private inputs on one stream: each alone, their mixture, together, and all inputs pooled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.encoders import EchoState, Linear, Persistence, QuadraticLags, RandomFeatures
-from nashcast.experiments.paper.replay import replay_any
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.agents.agent import Agent
+from nashcast.encoders import Lags
+from nashcast.experiments.run import error_of
+from nashcast.federation.federation import Federation
+from nashcast.federation.trust import Trust
 from nashcast.streams import Stream
 
-GAME = LookbackGame(lookback=3)
+PERSISTENCE, MIXTURE, TOGETHER, POOLED = "persistence", "mixture, no game", "federation, together", "all inputs pooled"
+# The interval shown round the forecasts ahead.
+COVERAGE = 0.8
+Progress = Callable[[int, int], None]
 
 
 class Result(NamedTuple):
-    """Mean squared errors on one stream, the last weights, and the certificate of the last game."""
+    """errors: mean squared ones, persistence first, then each owner alone, mixture, together, pooled.
+
+    trust: of the federation's members, persistence's error being that of its own forecasts.
+    """
 
     stream: str
     steps: int
     errors: dict[str, float]
-    weights: dict[str, float]
-    certificate: float
+    owners: list[str]
+    trust: list[Trust]
 
 
-def five_agents(seed: int) -> list[PaperAgent]:
-    """Settings fixed beforehand, the same for every stream."""
-    return [
-        PaperAgent(Persistence(), name="persistence agent"),
-        PaperAgent(Linear(), ridge=1.0, window=10, name="linear"),
-        PaperAgent(QuadraticLags(lags=1), ridge=10.0, window=20, name="quadratic lags"),
-        PaperAgent(RandomFeatures(features=6, seed=seed, noise=0.1), ridge=3.0, window=10, name="random features"),
-        PaperAgent(EchoState(features=6, seed=seed + 1, noise=0.1), ridge=3.0, window=10, name="echo state"),
-    ]
+class Ahead(NamedTuple):
+    """Forecasts of the targets after the last one, in the stream's own units, with bounds."""
+
+    stream: str
+    last: float
+    low: list[float]
+    forecast: list[float]
+    high: list[float]
 
 
-def show(stream: Stream, seed: int = 2024, progress: Callable[[int, int], None] | None = None) -> Result:
-    y_dim, start = stream.targets.shape[1], stream.start
+def owners(stream: Stream, names: Sequence[str]) -> list[Agent]:
+    """One agent for each input, which no other sees. All know the targets so far."""
+    return [Agent(Lags(), name=name, inputs=[place]) for place, name in enumerate(names)]
 
-    def federation(agents, game, anchored=False):
-        return PaperFederation(agents, game=game, anchored=anchored, y_dim=y_dim, start=start, seed=seed)
 
-    names = [agent.name for agent in five_agents(seed)]
-    cases = {
-        "federation, game": lambda: federation(five_agents(seed), GAME),
-        "federation, no game": lambda: federation(five_agents(seed), None),
-        "federation, anchored, no game": lambda: federation(five_agents(seed), None, True),
-        **{
-            f"{name} alone, anchored": lambda i=i: federation([five_agents(seed)[i]], None, True)
-            for i, name in enumerate(names)
-            if i > 0
-        },
-    }
-    errors = {}
-    for done, (name, make) in enumerate(cases.items()):
+def show(stream: Stream, names: Sequence[str], progress: Progress | None = None) -> Result:
+    """names: of the owners, one for each input."""
+    errors = {PERSISTENCE: stream.persistence_mse}
+    trust: list[Trust] = []
+    cases = len(names) + 3
+    for done, (name, federation) in enumerate(_cases(stream, names)):
         if progress is not None:
-            progress(done, len(cases) + 1)
-        errors[name] = replay_any(make(), stream.inputs, stream.targets).mse
-    last = np.concatenate([start[None], stream.targets[:-1]])
-    errors["persistence"] = float(np.mean((stream.targets - last) ** 2))
+            progress(done, cases)
+        errors[name] = error_of(federation.replay(stream.inputs, stream.targets).forecasts, stream.targets)
+        if name == TOGETHER:
+            trust = federation.trust()
+    if progress is not None:
+        progress(cases, cases)
+    return Result(stream.name, len(stream.targets), errors, list(names), trust)
 
-    # The last steps once more online, for the weights and the certificate a user would see.
-    if progress is not None:
-        progress(len(cases), len(cases) + 1)
-    tail = slice(-50, None)
-    online = PaperFederation(five_agents(seed), game=GAME, y_dim=y_dim, start=last[tail][0], seed=seed)
-    online.replay(stream.inputs[tail], stream.targets[tail])
-    if progress is not None:
-        progress(len(cases) + 1, len(cases) + 1)
-    return Result(stream.name, len(stream.targets), errors, online.weights, online.certificate().worst)
+
+def _cases(stream: Stream, names: Sequence[str]) -> Iterator[tuple[str, Federation]]:
+    agents, start = owners(stream, names), stream.start
+    for agent in agents:
+        yield f"{agent.name} alone", Federation([agent], start=start, coverages=())
+    yield MIXTURE, Federation(agents, game=None, start=start, coverages=())
+    yield TOGETHER, Federation(agents, start=start, coverages=())
+    yield POOLED, Federation([Agent(Lags(), name="pooled")], start=start, coverages=())
+
+
+def ahead(stream: Stream, names: Sequence[str], horizon: int, progress: Progress | None = None) -> Ahead:
+    """The owners' forecasts of the next `horizon` targets after the stream's last row of inputs."""
+    federation = Federation(owners(stream, names), horizon=horizon, start=stream.start, coverages=(COVERAGE,))
+    last = len(stream.targets) - 1
+    for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):
+        if progress is not None:
+            progress(t, last)
+        forecast = federation.predict_one(x)
+        if t < last:
+            federation.learn_one(x, y)
+    low, high = federation.interval(COVERAGE)
+    units = [stream.in_units(values[:, None])[:, 0].tolist() for values in (low, forecast, high)]
+    return Ahead(stream.name, float(stream.in_units(stream.targets[last - 1])[0]), *units)

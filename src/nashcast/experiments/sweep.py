@@ -137,7 +137,7 @@ def persistence(scored: Scored) -> dict[str, float]:
 def run_here(
     plan: Plan, runs: Sequence[Run], results: Results, *, jobs: int | None = None, progress: Progress | None = None
 ) -> None:
-    """All runs that are not done yet, side by side: the paper's in threads, where they are compiled, else in processes."""
+    """All runs that are not done yet, in threads if they are compiled (the paper's), else in processes."""
     done = results.done()
     todo = [run for run in runs if run.key not in done]
     workers = min(jobs or os.cpu_count() or 1, max(len(todo), 1))

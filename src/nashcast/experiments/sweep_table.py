@@ -41,7 +41,7 @@ class Ranking(NamedTuple):
 
 
 def gameless_runs(plan: Plan, row: Row):
-    """The runs of one setting's agents without the game (the paper's anchored): what the game adds is judged by them."""
+    """The runs of one setting's agents without the game; the paper's are anchored then."""
     return plan.runs(without_game(row.config, anchored=True))
 
 

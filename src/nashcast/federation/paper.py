@@ -1,4 +1,4 @@
-"""The paper's federation: Algorithm 1 with window decoders, signed mixture weights and Theorem 2's game."""
+"""The paper's federation: Algorithm 1 with window decoders, signed mixture weights and the game of Theorem 2."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def paper_federation(
 
 def as_paper_agent(agent: Agent | PaperAgent) -> PaperAgent:
     """The agent that plays Algorithm 1 with an agent's encoder and window."""
-    if not isinstance(agent, Agent):
-        return agent
+    # By type: a participant's attributes are its own, its class included.
+    if not issubclass(type(agent), Agent):
+        return agent  # pyright: ignore[reportReturnType]
     if len(agent.encoders) != 1 or agent.inputs is not None:
         got = (
             f"{agent.name!r} with {len(agent.encoders)} encoders"

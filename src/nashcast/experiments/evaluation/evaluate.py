@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import nashcast
 from nashcast.experiments.build import stream_digest
 from nashcast.experiments.evaluation.declared import Declared
-from nashcast.experiments.evaluation.method import Method, problem_of
+from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
 from nashcast.experiments.evaluation.ours import FEDERATION
 from nashcast.experiments.evaluation.scoring import combined, score
@@ -31,7 +31,7 @@ _PEERS_CODE = (
 )  # fmt: skip
 _OWN_CODE = (
     *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
-    "adaptive/", "agents/", "encoders/", "federation/", "games/", "maths/", "seeds.py",
+    "agents/", "encoders/", "federation/", "games/", "mixing/", "seeds.py",
 )  # fmt: skip
 
 
@@ -64,8 +64,8 @@ def evaluate(
     tasks: dict[Task, str] = {}
     wanted: list[tuple[Declared, Method, list[Task]]] = []
     for stream in streams:
-        problem, digest = problem_of(stream.open()), stream_digest(stream.open())
-        for method in chosen_methods(problem, names).values():
+        digest = stream_digest(stream.open())
+        for method in chosen_methods(names).values():
             used = list(seeds if method.random else seeds[:1]) if method.installed else []
             wanted.append((stream, method, [Task(stream, method.name, seed) for seed in used]))
             tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
@@ -107,7 +107,7 @@ def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any
 
 def carry_out(task: Task) -> dict[str, Any]:
     """One task, in whatever process this is. A method that fails is a result too, and says why."""
-    method = all_methods(problem_of(task.stream.open()))[task.method]
+    method = all_methods()[task.method]
     rivals = task.method in (FEDERATION, PERSISTENCE)
     try:
         return score(method, task.stream, task.seed, rivals)

@@ -1,60 +1,49 @@
-"""Mixtures of the same agents, each by itself, by the rules of the expert literature and by river's."""
+"""Mixtures of the federation's own experts by the rules of the expert literature and by river's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nashcast.experiments.evaluation import ours
-from nashcast.experiments.evaluation.method import Method, Online, Problem, one
+from nashcast.experiments.evaluation.method import Method, Problem, one
+from nashcast.federation.federation import Federation
 from nashcast.mixing.aggregation import aggregation_rule
 
 # River's rule takes the error in its own units, so what is a fast rate depends on the stream.
 RATES = (0.01, 1.0, 100.0, 10_000.0)
 
 
-Experts = Callable[[Problem, int], "Alone | Variants"]
-
-
-class Alone:
-    """Six agents, each by itself."""
-
-    def __init__(self, problem: Problem, seed: int):
-        self._agents: list[Online] = [ours.alone(i, problem, seed) for i in range(len(ours.names(problem)))]
-        self.count = len(self._agents)
-
-    def said(self, x: np.ndarray) -> np.ndarray:
-        """(experts, y_dim). Asking again is cheap: a federation keeps its forecast until it learns."""
-        return np.array([np.atleast_1d(agent.predict_one(x)) for agent in self._agents])
-
-    def learn(self, x: np.ndarray, y: np.ndarray) -> None:
-        for agent in self._agents:
-            agent.learn_one(x, y)
-
-
-class Variants:
-    """All that the default federation mixes; how it does is not used."""
+class Experts:
+    """All that the default federation mixes; how it mixes them is not used."""
 
     def __init__(self, problem: Problem, seed: int):
         self._federation = ours.federation(problem, seed)
         self.count = len(self.said(np.zeros(problem.x_dim)))
 
     def said(self, x: np.ndarray) -> np.ndarray:
-        self._federation.predict_one(x)
-        return np.array(list(self._federation.variant_forecasts.values()))
+        """Each expert's forecast of the next target, (experts, y_dim). Asking again for the same x is cheap."""
+        return expert_forecasts(self._federation, x)[:, 0].T
 
     def learn(self, x: np.ndarray, y: np.ndarray) -> None:
         self._federation.learn_one(x, y)
 
 
+def expert_forecasts(federation: Federation, x: np.ndarray) -> np.ndarray:
+    """What each expert of a federation forecasts from x, (y_dim, horizon, experts)."""
+    federation.predict_one(x)
+    now = federation._begun()._now
+    assert now is not None
+    return now[0].experts
+
+
 class Weighed:
     """Experts, and one set of weights over them for all targets."""
 
-    def __init__(self, rule: str, experts: Experts, problem: Problem, seed: int):
-        self._experts = experts(problem, seed)
+    def __init__(self, rule: str, problem: Problem, seed: int):
+        self._experts = Experts(problem, seed)
         self._rule = aggregation_rule(rule, self._experts.count, problem.y_dim)
 
     def predict_one(self, x: np.ndarray) -> np.ndarray:
@@ -69,7 +58,7 @@ class Weighed:
 class RiversAverage:
     """River's EWARegressor over what each expert says; for several targets, one for each."""
 
-    def __init__(self, rate: float, experts: Experts, problem: Problem, seed: int):
+    def __init__(self, rate: float, problem: Problem, seed: int):
         from river import base, ensemble
 
         class Says(base.Regressor):
@@ -84,7 +73,7 @@ class RiversAverage:
             def learn_one(self, x, y):
                 pass
 
-        self._experts = experts(problem, seed)
+        self._experts = Experts(problem, seed)
         names = [str(i) for i in range(self._experts.count)]
         self._averages: list[Any] = [
             ensemble.EWARegressor([Says(name) for name in names], learning_rate=rate) for _ in range(problem.y_dim)
@@ -106,11 +95,11 @@ class RiversAverage:
 
 
 def methods() -> list[Method]:
-    panels: dict[str, Experts] = {"six agents": Alone, "the federation's variants": Variants}
-    found = []
-    for over, experts in panels.items():
-        for label, rule in (("BOA", "boa"), ("ML-Poly", "ml-poly")):
-            found.append(Method(f"{label} over {over}", "experts", one(partial(Weighed, rule, experts)), random=True))
-        rates = {f"rate {rate:g}": partial(RiversAverage, rate, experts) for rate in RATES}
-        found.append(Method(f"river EWARegressor over {over}", "experts", rates, random=True, package="river"))
-    return found
+    over = "the federation's experts"
+    rules = {"BOA": "boa", "ML-Poly": "ml-poly"}
+    found = [
+        Method(f"{label} over {over}", "experts", one(partial(Weighed, rule)), random=True)
+        for label, rule in rules.items()
+    ]
+    rates = {f"rate {rate:g}": partial(RiversAverage, rate) for rate in RATES}
+    return [*found, Method(f"river EWARegressor over {over}", "experts", rates, random=True, package="river")]

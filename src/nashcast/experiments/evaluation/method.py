@@ -15,7 +15,7 @@ FAMILIES = {
     "ours": "the federation and its ablations",
     "agents": "each of its agents alone",
     "baselines": "simple forecasters",
-    "experts": "other mixtures of the same agents",
+    "experts": "other mixtures of the same experts",
     "river": "models of the package river",
     "reservoirpy": "models of the package reservoirpy",
 }

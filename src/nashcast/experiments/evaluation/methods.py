@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from nashcast.errors import InvalidInput
 from nashcast.experiments.baselines import BASELINES
 from nashcast.experiments.evaluation import experts, ours, reservoir_peers, river_peers
-from nashcast.experiments.evaluation.method import FAMILIES, Method, Problem
+from nashcast.experiments.evaluation.method import FAMILIES, Method
 from nashcast.streams.suggest import near
 
 PERSISTENCE = "persistence"
 
 
-def all_methods(problem: Problem) -> dict[str, Method]:
-    """In the order of the tables. Which agents there are may depend on the problem."""
+def all_methods() -> dict[str, Method]:
+    """In the order of the tables."""
     simple = [Method(name, "baselines", whole=rule) for name, rule in BASELINES.items()]
     found = [
-        *ours.methods(), *ours.agent_methods(problem), *simple, *experts.methods(), *river_peers.methods(),
+        *ours.methods(), *ours.agent_methods(), *simple, *experts.methods(), *river_peers.methods(),
         *reservoir_peers.methods(),
     ]  # fmt: skip
     return {method.name: method for method in found}
 
 
-def chosen_methods(problem: Problem, names: Sequence[str] | None) -> dict[str, Method]:
+def chosen_methods(names: Sequence[str] | None) -> dict[str, Method]:
     """names: of methods or families, None for all. The federation and persistence are always among them."""
-    known = all_methods(problem)
+    known = all_methods()
     if names is None:
         return known
     for name in names:
