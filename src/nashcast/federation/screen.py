@@ -50,7 +50,7 @@ class Screen:
         usual = np.where(self._squares > 0.0, CLIPPED * np.sqrt(self._squares), np.inf)[:, None]
         # Over h steps a target moves √h times as far, if it moves at random.
         far = usual * np.sqrt(np.arange(1, changes.shape[1] + 1))
-        return np.clip(changes, -far, far)
+        return np.minimum(np.maximum(changes, -far), far)
 
     def save(self) -> dict[str, np.ndarray]:
         counts = np.array([self._changes, self._in_a_row, self.count])

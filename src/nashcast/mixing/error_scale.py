@@ -102,7 +102,7 @@ def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndar
     s2, steps, recent = scale
     rows, K = np.arange(len(ordered)), ordered.shape[1]
     # Experts without an error come first.
-    counted = np.count_nonzero(ordered, axis=1)
+    counted = np.add.reduce(ordered > 0.0, axis=1)
     known = counted > 0
     median = ordered[rows, K - 1 - counted // 2]
     bounded = np.minimum(ordered, SPREAD * median[:, None])
