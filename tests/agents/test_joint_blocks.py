@@ -45,7 +45,7 @@ def test_one_agent_alone_is_recursive_least_squares(forgetting):
         said = step(blocks, t, z, np.array([r]), np.array([True]))[0]
         if t % 500 == 0:
             np.testing.assert_allclose(said, z @ beta, rtol=1e-10, atol=1e-10)
-        # The batch problem: all rows, weighted, and at each step a ridge that does not fade, centred on the last decoder.
+        # The batch problem: all rows, weighted, and a ridge that does not fade, centred on the last decoder.
         cross = forgetting * cross + (1.0 - forgetting) * gamma * beta + z * r
         gram = forgetting * gram + (1.0 - forgetting) * gamma * np.eye(size) + np.outer(z, z)
         beta = np.linalg.solve(gram, cross)

@@ -6,7 +6,7 @@ SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 
 
 def four_owners(correlation, y_dim=1, steps=3000, seed=0, noise=0.5):
-    """y_{t+1} = y_t + x_1 - x_2 + x_3 - x_4 + noise; a second target weighs the inputs otherwise. Inputs and targets."""
+    """y_{t+1} = y_t + x_1 - x_2 + x_3 - x_4 + noise; a second target weighs the inputs otherwise."""
     rng = np.random.default_rng(seed)
     covariance = np.full((4, 4), correlation) + (1.0 - correlation) * np.eye(4)
     X = rng.standard_normal((steps, 4)) @ np.linalg.cholesky(covariance).T

@@ -124,7 +124,8 @@ class History:
         first_step = self.offset + first - PAD
         season = self.season.length if season is None else season
         span = Span(first, last, self.known_from, first_step, season)
-        return Rows(self.targets, self.inputs, *(standard or self.standard), span)
+        scales, input_scales = standard or self.standard
+        return Rows(self.targets, self.inputs, scales, input_scales, span)
 
     def context(self, rows: Rows, x: np.ndarray, columns: np.ndarray | None, wants, noise: Noise) -> Context:
         """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.

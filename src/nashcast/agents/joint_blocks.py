@@ -91,7 +91,7 @@ class JointBlocks:
         unexplained = features
         if self._coefficients.shape[3]:
             unexplained = features - np.matmul(self._coefficients, public[..., None])[..., 0]
-        z, absent = unexplained, ~features.any(axis=(1, 2))
+        z, absent = unexplained, np.logical_not(np.asarray(features.any(axis=(1, 2))))
         if absent.any():
             z = np.where(absent[:, None, None], 0.0, unexplained)
         prior = self._information * self._forgetting

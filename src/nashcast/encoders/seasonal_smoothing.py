@@ -17,7 +17,7 @@ _RESTART = 512
 
 @dataclass(frozen=True)
 class SeasonalSmoothing:
-    """One forecast for each pair of rates (of the level, of the season). Without a season it smooths the level alone."""
+    """One forecast for each pair of rates (of the level, of the season). Without a season it smooths the level only."""
 
     rates: tuple[tuple[float, float], ...] = RATES
 
@@ -31,7 +31,7 @@ class SeasonalSmoothing:
 
 
 class _Built(BuiltForecaster):
-    """State: level (rates, y_dim), season (season or 1, rates, y_dim) with the place of the present step first, season."""
+    """State: level (rates, y_dim); season (length or 1, rates, y_dim), the next target's place first; length."""
 
     past_targets = _RESTART
     calibrated = True

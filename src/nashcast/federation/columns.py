@@ -174,7 +174,7 @@ def _row(label: str, value: Any, layout: Layout) -> tuple[np.ndarray, Layout]:
     if named is not None:
         value = ()
     elif hasattr(value, "to_numpy"):
-        value = value.to_numpy()
+        value = value.to_numpy()  # pyright: ignore[reportAttributeAccessIssue]
     values = np.atleast_1d(np.array(check.numbers(label, value, f"({layout.size},)")))
     if layout.names is not None and layout.dim != 1:
         raise InvalidInput(label, "an array without names", f"Pass a dict with the keys {_listed(layout.names)}.")

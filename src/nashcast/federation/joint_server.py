@@ -46,7 +46,7 @@ class JointServer:
         self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
         self._worth = np.zeros((agents, y_dim))
         self._worth_squares = np.zeros((agents, y_dim))
-        self._included = np.ones(agents, dtype=bool)
+        self._included: np.ndarray = np.ones(agents, dtype=bool)
 
     @property
     def included(self) -> np.ndarray:
@@ -136,7 +136,7 @@ class JointServer:
         self._worth += _WORTH_FADING * (worth - self._worth)
         self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)
         spread = np.sqrt(np.maximum(self._worth_squares - self._worth * self._worth, 0.0))
-        self._included = ~(self._worth < -_WORTH_LIMIT * spread).any(axis=1)
+        self._included = np.logical_not(np.asarray((self._worth < -_WORTH_LIMIT * spread).any(axis=1)))
 
     def save(self) -> dict[str, np.ndarray]:
         player = {f"player.{name}": value for name, value in self._player.save().items()}

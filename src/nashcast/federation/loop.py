@@ -9,7 +9,7 @@ labels are one case: `_learn_labels`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ class Settings(NamedTuple):
     horizon: int
     season: int | None
     seed: int
-    rule: type = AdaptiveMixture
+    rule: Callable = AdaptiveMixture
 
 
 class Forecast(NamedTuple):

@@ -44,6 +44,7 @@ def as_paper_agent(agent: Agent | PaperAgent) -> PaperAgent:
     # By type: a participant's attributes are its own, its class included.
     if not issubclass(type(agent), Agent):
         return agent  # pyright: ignore[reportReturnType]
+    assert isinstance(agent, Agent)
     if len(agent.encoders) != 1 or agent.inputs is not None:
         got = (
             f"{agent.name!r} with {len(agent.encoders)} encoders"

@@ -52,7 +52,10 @@ class TrustLog:
         mine = self._federation[0]
         loss = self._without / mine - 1.0 if mine > 0.0 else np.zeros(len(names))
         rows = zip(names, error, recent, weights, loss, included, strict=True)
-        return [Trust(name, *map(float, numbers), bool(inside)) for name, *numbers, inside in rows]
+        return [
+            Trust(name, float(own), float(now), float(weight), float(worth), bool(inside))
+            for name, own, now, weight, worth, inside in rows
+        ]
 
     def save(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, f"_{name}") for name in _STATE}

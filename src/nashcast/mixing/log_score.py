@@ -90,9 +90,9 @@ def learn(
     """
     e, awake = errors.values, errors.awake
     q = None if leverage is None else 1.0 + leverage
-    labelled = None
+    labelled: np.ndarray | None = None
     if not errors.complete:
-        labelled = awake.any(axis=-1)
+        labelled = np.asarray(awake.any(axis=-1))
         e = np.where(awake, e, mixture_error(errors, weights)[..., None])
         q = None if q is None else np.where(awake, q, 1.0)
     young = 1.0 / (1.0 + state.steps / GROWTH)

@@ -86,8 +86,8 @@ def _form_scaled(common, matrix, rows, columns, n):
 def invert(common, matrix, inverse, n):
     """Gauss-Jordan with row pivoting of the n×n matrix at `matrix`, which is used up; its inverse lands at `inverse`.
 
-    Returns the condition number (`coupling.Condition`): infinity where a pivot vanishes, NaN where one is not a number. Written
-    out because n is a handful and a library call would allocate.
+    Returns the condition number (`coupling.Condition`): infinity where a pivot vanishes, NaN where one is not a number.
+    Written out because n is a handful and a library call would allocate.
     """
     size = _norm(common, matrix, n)
     for r in range(n):
