@@ -47,9 +47,9 @@ COLUMNS = [
 INTRODUCTION = """# The federation of 0.2 on all declared streams
 
 Written by `python benchmarks/federation.py`; only this paragraph is typed by hand. The default federation on the 16
-streams of [0.1's evaluation](evaluation.md) and the 19 that [0.1 held out](held-out.md), which have been seen since: this
-is no untouched test. Errors are mean squared errors after the warm-up, means over seeds. ÷ 0.1: as a multiple of the
-error that 0.1's default federation made. ÷ ML-Poly: of ML-Poly over the same experts. ÷ no game: of the same agents
+streams of [0.1's evaluation](evaluation.md) and the 19 that [0.1 held out](held-out.md), which have been seen since:
+this is no untouched test. Errors are mean squared errors after the warm-up, means over seeds. ÷ 0.1: as a multiple of
+the error that 0.1's default federation made. ÷ ML-Poly: of ML-Poly over the same experts. ÷ no game: of the same agents
 without the joint game, with the Diebold–Mariano p of the difference, two-sided.
 """
 

@@ -20,8 +20,8 @@ def add_to(commands) -> None:
         "demo",
         help="owners with private inputs forecast together",
         description="Owners who each see one input forecast one target: each alone, their mixture, together by the "
-        "joint game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of the European "
-        "Central Bank. Then the rates ahead with bounds, and what each owner is worth to the others.",
+        "joint game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of the "
+        "European Central Bank. Then the rates ahead with bounds, and what each owner is worth to the others.",
     )
     demo.add_argument(
         "--federated", action="store_true",
