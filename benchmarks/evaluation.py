@@ -2,8 +2,8 @@
 
     python benchmarks/evaluation.py
 
-Nothing is computed: benchmarks/evaluation.json and held-out.json are the records of 0.1. benchmarks/federation.py measures
-the federation of today, `nashcast evaluate` all methods.
+Nothing is computed: benchmarks/evaluation.json and held-out.json are the records of 0.1. benchmarks/federation.py
+measures the federation of today, `nashcast evaluate` all methods.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ DECLARED = Evaluation(
     """# Results of 0.1: the federation beside its peers
 
 Written from the record of 0.1's `nashcast evaluate`; only this paragraph is typed by hand. The federation of 0.2 has
-another mixture and another game, and is measured by benchmarks/federation.py. One default configuration, the same for every stream. How it is done, and what the columns mean:
-[the evaluation](reference/evaluation.md). The default federation was changed in two places after a first evaluation, in
-which it was first or near on 11 of the 16 streams, and with the recorded streams in view:
-[what was seen before it was final](decisions/0011-the-default-federation.md). This is not an untouched test; that is
-[the one on the streams held out](held-out.md).
+another mixture and another game, and is measured by `benchmarks/federation.py`. One default configuration, the same for
+every stream. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md). The default federation
+was changed in two places after a first evaluation, in which it was first or near on 11 of the 16 streams, and with the
+recorded streams in view: [what was seen before it was final](decisions/0011-the-default-federation.md). This is not an
+untouched test; that is [the one on the streams held out](held-out.md).
 """,
 )
 HELD_OUT = Evaluation(
@@ -50,61 +50,13 @@ HELD_OUT = Evaluation(
     """# Results of 0.1: the federation on streams it had never seen
 
 Written from the record of 0.1's `nashcast evaluate --held-out`; only this paragraph is typed by hand. The federation of
-0.2 has another mixture and another game, and is measured by benchmarks/federation.py.
-The streams were declared by a rule, [written down](../src/nashcast/experiments/evaluation/streams.toml) with its date,
-when the default federation was final; nothing of ours or of the peers had been run on them, and nothing in either was
-changed after. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md); what the streams
-are: [their list](reference/streams.md).
+0.2 has another mixture and another game, and is measured by `benchmarks/federation.py`. The streams were declared by a
+rule, [written down](../src/nashcast/experiments/evaluation/streams.toml) with its date, when the default federation of
+0.1 was final; nothing of it or of the peers had been run on them, and nothing in either was changed after. How it is
+done, and what the columns mean: [the evaluation](reference/evaluation.md); what the streams are:
+[their list](reference/streams.md).
 """,
 )
-
-
-def page(self) -> Path:
-    return ROOT / "docs" / f"{self.name}.md"
-
-
-DECLARED = Evaluation(
-    "evaluation",
-    """# Results of 0.1: the federation beside its peers
-
-Written from the record of 0.1's `nashcast evaluate`; only this paragraph is typed by hand. The federation of 0.2 has
-another mixture and another game, and is measured by benchmarks/federation.py. One default configuration, the same for every stream. How it is done, and what the columns mean:
-[the evaluation](reference/evaluation.md). The default federation was changed in two places after a first evaluation, in
-which it was first or near on 11 of the 16 streams, and with the recorded streams in view:
-[what was seen before it was final](decisions/0011-the-default-federation.md). This is not an untouched test; that is
-[the one on the streams held out](held-out.md).
-""",
-)
-HELD_OUT = Evaluation(
-    "held-out",
-    """# Results of 0.1: the federation on streams it had never seen
-
-Written from the record of 0.1's `nashcast evaluate --held-out`; only this paragraph is typed by hand. The federation of
-0.2 has another mixture and another game, and is measured by benchmarks/federation.py.
-The streams were declared by a rule, [written down](../src/nashcast/experiments/evaluation/streams.toml) with its date,
-when the default federation was final; nothing of ours or of the peers had been run on them, and nothing in either was
-changed after. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md); what the streams
-are: [their list](reference/streams.md).
-""",
-)
-
-
-def keep_picture(source: Path, target: Path) -> None:
-    """In as many colours as lines on white need: a fraction of the bytes."""
-    Image.open(source).convert("RGB").quantize(64).save(target, optimize=True)
-
-
-def collect(evaluation: Evaluation, folder: Path) -> dict:
-    study = records.read(folder)
-    pictures = ROOT / "docs" / "images" / evaluation.name
-    pictures.mkdir(parents=True, exist_ok=True)
-    for figure in study.figures:
-        keep_picture(folder / "figures" / f"{figure.name}.png", pictures / f"{figure.name}.png")
-    return {
-        "command": study.command, "created": study.created, "versions": dict(study.versions),
-        "seeds": list(study.seeds), "notes": list(study.notes), "tables": [asdict(table) for table in study.tables],
-        "figures": [{"name": f.name, "title": f.title, "caption": f.caption} for f in study.figures],
-    }  # fmt: skip
 
 
 def page(evaluation: Evaluation, found: dict) -> str:

@@ -1,6 +1,6 @@
 """`make figures`: the README's picture and table: owners with private inputs, alone and together.
 
-Runs nashcast's demo streams in full, writes benchmarks/together.json, docs/images/together.png and the table in README.md.
+Runs the streams of `nashcast demo` in full; writes benchmarks/together.json, docs/images/together.png and README.md.
 """
 
 from __future__ import annotations
