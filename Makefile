@@ -34,18 +34,16 @@ format: $(VENV)/ready-dev
 
 figures: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/figures.py
-	$(BIN)/python benchmarks/readme.py
+	$(BIN)/python benchmarks/together.py
+	$(BIN)/python benchmarks/measured.py
 
 reproduction: $(VENV)/ready-dev
 	$(BIN)/nashcast reproduce all --as-published
 	$(BIN)/python benchmarks/reproduction.py
-	$(BIN)/python benchmarks/readme.py
+	$(BIN)/python benchmarks/measured.py
 
 evaluation: $(VENV)/ready-dev
-	$(BIN)/nashcast evaluate --seeds 2024-2046
-	$(BIN)/nashcast evaluate --held-out --seeds 2024-2046 --output evaluation-held-out
-	$(BIN)/python benchmarks/evaluation.py
-	$(BIN)/python benchmarks/readme.py
+	$(BIN)/python benchmarks/federation.py
 
 clean:
 	rm -rf $(VENV) build

@@ -1,4 +1,4 @@
-"""`make figures`: the README's picture: one game on a series that breaks, and the last `make bench`."""
+"""`make figures`: the picture of docs/reference/measured.md: one game on a series that breaks, and game speed."""
 
 from __future__ import annotations
 

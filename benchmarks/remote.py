@@ -1,4 +1,5 @@
-"""`make remote`: measure agents in other processes, and write benchmarks/remote.md and the README's table from it.
+"""`make remote`: measure agents in other processes, and write benchmarks/remote.md and the table in
+docs/reference/measured.md from it.
 
     python benchmarks/remote.py [--write]
 
@@ -21,7 +22,8 @@ from nashcast.experiments.remote_speed import rows
 from nashcast.remote.broker import server_program
 
 ROOT = Path(__file__).parents[1]
-KEPT, PAGE, README = ROOT / "benchmarks" / "remote.json", ROOT / "benchmarks" / "remote.md", ROOT / "README.md"
+KEPT, PAGE = ROOT / "benchmarks" / "remote.json", ROOT / "benchmarks" / "remote.md"
+MEASURED = ROOT / "docs" / "reference" / "measured.md"
 BEGIN, END = "<!-- remote: begin (written by `make remote`) -->", "<!-- remote: end -->"
 SIZES, STEPS, EQUAL_STEPS = (2, 5, 20, 50), 300, 2000
 WORDS = {
@@ -69,7 +71,7 @@ def page(record: dict) -> str:
 
 
 def block(record: dict) -> str:
-    """The README's table: without state files, and beside it the spread game's bytes."""
+    """The table of docs/reference/measured.md: without state files, and beside it the spread game's bytes."""
     machine = record["machine"]
     cores, priority = f"{machine['cores']} cores of an {machine['processor']}", machine["priority"]
     lines = [
@@ -99,9 +101,9 @@ def block(record: dict) -> str:
     return "\n".join(lines)
 
 
-def readme_with(record: dict, readme: str) -> str:
+def measured_with(record: dict, text: str) -> str:
     pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
-    return re.sub(pattern, lambda _: f"{BEGIN}\n{block(record)}\n{END}", readme, flags=re.S)
+    return re.sub(pattern, lambda _: f"{BEGIN}\n{block(record)}\n{END}", text, flags=re.S)
 
 
 def main() -> None:
@@ -113,8 +115,8 @@ def main() -> None:
         KEPT.write_text(json.dumps(record, indent=1) + "\n")
     record = json.loads(KEPT.read_text())
     PAGE.write_text(page(record))
-    README.write_text(readme_with(record, README.read_text()))
-    print(f"wrote {PAGE.name} and the table in {README.name}")
+    MEASURED.write_text(measured_with(record, MEASURED.read_text()))
+    print(f"wrote {PAGE.name} and the table in {MEASURED.name}")
 
 
 if __name__ == "__main__":

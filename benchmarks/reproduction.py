@@ -1,4 +1,4 @@
-"""`make reproduction`: every study of the paper, then docs/reproduction.md and what the README says of it.
+"""`make reproduction`: every study of the paper, then docs/reproduction.md and what measured.md says of it.
 
     python benchmarks/reproduction.py [FOLDER]
 
@@ -34,7 +34,7 @@ Settings are the paper's bold ones, which it chose after the fact, on the series
 
 
 def collect(folder: Path) -> dict:
-    """What the page and the README show of each study: all but arrays and pictures."""
+    """What the pages show of each study: all but arrays and pictures."""
     studies = {}
     for name in STUDIES:
         try:

@@ -13,7 +13,8 @@ import pytest
 import nashcast
 from nashcast import seeds
 from nashcast.cli.main import main
-from nashcast.experiments.paper.studies import STUDIES
+
+from extras import skip_if
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,28 +24,24 @@ PUBLIC = [
     "Client",
     "Equilibrium",
     "Federation",
-    "Game",
     "Intervals",
     "InvalidInput",
-    "LongMemory",
-    "Moments",
+    "JointGame",
+    "LookbackGame",
     "NashcastError",
     "Replay",
     "SingularGame",
+    "Window",
     "aggregation_rule",
     "certify",
-    "clipped_moments",
+    "default_agents",
     "default_federation",
-    "echo_moments",
-    "empty_memory",
     "encoders",
-    "long_memory_decoder",
     "mixture_weights",
-    "relu_moments",
-    "remember",
+    "paper_federation",
     "respond",
+    "rich_agent",
     "solve_game",
-    "window_decoder",
 ]
 
 
@@ -73,22 +70,34 @@ def test_bad_seeds_are_refused(arguments):
         seeds.generator(*arguments)
 
 
-def test_the_demo_prints_both_streams_with_their_baselines(capsys):
-    assert main(["demo", "--steps", "150"]) == 0
+def test_the_demo_prints_both_streams_the_days_ahead_and_whom_to_trust(capsys):
+    assert main(["demo", "--steps", "120", "--horizon", "3"]) == 0
     page = capsys.readouterr().out
-    for words in ("concept shift, 200 steps", "ECB USD, 150 steps", "federation, anchored, no game", "persistence"):
+    for words in (
+        "four owners (simulated), 120 steps", "owner 4 alone", "ECB USD of the day, 120 steps", "AUD alone",
+        "mixture, no game", "federation, together", "all inputs pooled", "80 % bounds", "Whom to trust", "joint game",
+    ):  # fmt: skip
         assert words in page
-    assert "nobody gains more than" in page
 
 
-def test_the_demo_as_json(capsys):
-    assert main(["demo", "--json", "--steps", "150"]) == 0
-    streams = json.loads(capsys.readouterr().out)["streams"]
-    assert [stream["stream"] for stream in streams] == ["concept shift", "ECB USD"]
-    for stream in streams:
-        assert len(stream["errors"]) == 8
-        assert sum(stream["weights"].values()) == pytest.approx(1.0)
-        assert stream["certificate"] < 1e-9
+def test_the_demo_as_json_ends_better_than_persistence_and_every_owner(capsys):
+    assert main(["demo", "--json", "--steps", "250", "--horizon", "2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [stream["stream"] for stream in found["streams"]] == ["four owners (simulated)", "ECB USD of the day"]
+    for stream in found["streams"]:
+        errors, owners = stream["errors"], stream["owners"]
+        assert len(errors) == len(owners) + 4
+        together = errors["federation, together"]
+        assert together < errors["persistence"]
+        assert all(together < errors[f"{name} alone"] for name in owners)
+        assert together < errors["mixture, no game"]
+        assert [each["name"] for each in stream["trust"]] == ["persistence", *owners, "joint game"]
+    ahead = found["ahead"]
+    assert len(ahead["forecast"]) == 2
+    assert all(
+        low < middle < high for low, middle, high in zip(ahead["low"], ahead["forecast"], ahead["high"], strict=True)
+    )
+    assert 0.8 < ahead["last"] < 1.6  # dollars for a euro
 
 
 @pytest.mark.slow
@@ -168,14 +177,33 @@ def test_python_dash_m_is_the_command():
     assert run.stdout.strip() == f"nashcast {nashcast.__version__}"
 
 
-def test_the_readmes_example_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    assert blocks
-    names = {}  # later ones go on from the first
-    for block in blocks:
+def printed(page, capsys):
+    """What the page's Python prints, block after block; the page, and the names its code made."""
+    text = page.read_text()
+    names: dict = {}  # later blocks go on from the first
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
         assert len(block.strip().splitlines()) <= 15
-        exec(compile(block, "README.md", "exec"), names)
-    assert names["low"] == -np.inf
+        exec(compile(block, page.name, "exec"), names)
+    return capsys.readouterr().out, text, names
+
+
+def test_the_readmes_example_prints_what_it_says(capsys):
+    out, page, names = printed(ROOT / "README.md", capsys)
+    assert f"```\n{out}```" in page
+    assert out.startswith("error ÷ persistence's: 0.1")
+    assert names["ahead"].shape == names["low"].shape == (24,)
+
+
+def test_the_default_federations_example_prints_what_it_says(capsys):
+    skip_if("" if importlib.util.find_spec("statsmodels") else "needs statsmodels")
+    out, page, _ = printed(ROOT / "docs" / "how-to" / "default-federation.md", capsys)
+    assert f"```\n{out}```" in page
+    own, *members = (float(line[20:25]) for line in out.splitlines()[:-1])
+    assert own < min(members)
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def script(name):
@@ -185,33 +213,58 @@ def script(name):
     return module
 
 
-def test_the_readmes_figures_are_those_of_the_last_benchmark():
-    figures = script("readme")
+MEASURED = ROOT / "docs" / "reference" / "measured.md"
+
+
+def test_the_readmes_table_is_that_of_the_last_run():
+    together = script("together")
+    record, readme = json.loads(together.KEPT.read_text()), (ROOT / "README.md").read_text()
+    assert together.readme_with(record, readme) == readme
+    for stream in together.STREAMS:
+        errors = record[stream]["errors"]
+        assert errors["together"] < min(errors[name] for name in ("persistence", "owner", "ml-poly", "mixture"))
+    assert together.PICTURE.is_file()
+
+
+def test_the_measured_figures_are_those_of_the_last_benchmark():
+    figures = script("measured")
     game, paper = figures.records()
-    readme = (ROOT / "README.md").read_text()
-    assert figures.readme_with(game, paper, readme, figures.evaluations()) == readme
-    assert figures.block(game) in readme
-    assert figures.paper_block(paper) in readme
+    page = MEASURED.read_text()
+    assert figures.page_with(game, paper, page, figures.evaluations()) == page
+    assert figures.block(game) in page
+    assert figures.paper_block(paper) in page
 
 
 def test_the_figures_of_agents_elsewhere_are_those_of_the_last_benchmark():
     remote = script("remote")
-    record, readme = json.loads(remote.KEPT.read_text()), (ROOT / "README.md").read_text()
-    assert remote.readme_with(record, readme) == readme
-    assert remote.block(record) in readme
+    record, page = json.loads(remote.KEPT.read_text()), MEASURED.read_text()
+    assert remote.measured_with(record, page) == page
+    assert remote.block(record) in page
     assert remote.page(record) == remote.PAGE.read_text()
     assert {row["agents"] for row in record["speed"]} == {2, 5, 20, 50}
     assert {row["steps"] for row in record["equality"]} == {2000}
 
 
+def test_the_page_on_the_federation_is_that_of_the_last_run():
+    federation = script("federation")
+    if not federation.KEPT.is_file():
+        assert not federation.PAGE.is_file()
+        return
+    record = json.loads(federation.KEPT.read_text())
+    assert federation.PAGE.read_text() == federation.page(record)
+    assert federation.notes(record["rows"]) == record["notes"]
+
+
 def test_the_page_on_the_paper_is_that_of_the_last_reproduction():
+    from nashcast.experiments.paper.studies import STUDIES
+
     reproduction = script("reproduction")
     studies = json.loads(reproduction.KEPT.read_text())
     assert list(studies) == list(STUDIES)
     assert reproduction.PAGE.read_text() == reproduction.page(studies)
 
 
-def test_the_pages_on_peers_are_those_of_the_last_evaluation():
+def test_the_pages_on_peers_are_those_of_0_1():
     evaluation = script("evaluation")
     both = []
     for each, streams in ((evaluation.DECLARED, 16), (evaluation.HELD_OUT, 19)):
@@ -220,7 +273,7 @@ def test_the_pages_on_peers_are_those_of_the_last_evaluation():
         assert found["seeds"] == list(range(2024, 2047))
         assert len(found["tables"][0]["rows"]) == streams
         both.append(found)
-    assert script("readme").peers_block(*both) in (ROOT / "README.md").read_text()
+    assert script("measured").peers_block(*both) in MEASURED.read_text()
 
 
 def test_every_command_is_documented():

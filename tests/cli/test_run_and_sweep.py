@@ -22,7 +22,7 @@ name = "A small one, really"
 seed = 5
 [stream]
 name = "concept-y2"
-[game]
+[paper]
 lookback = 2
 [[agents]]
 count = 2
@@ -56,6 +56,37 @@ def test_a_run_prints_its_errors_beside_the_baselines_and_says_where_the_record_
     assert f"{record.about['summary']['mse']:.3e}" in page
 
 
+JOINT = """
+name = "joint"
+horizon = 3
+[stream]
+name = "four-owners"
+[[agents]]
+name = "north"
+encoder = "lags"
+inputs = [0, 1]
+[[agents]]
+name = "south"
+encoder = "lags"
+inputs = [2, 3]
+"""
+
+
+def test_a_joint_run_prints_its_members_and_the_steps_ahead(here, capsys):
+    (here / "j.toml").write_text(JOINT)
+    assert main(["run", "j.toml", "--steps", "120"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith("joint: four owners (simulated), 120 steps, seed 0\n")
+    for words in ("federation, game  ", "federation, no game", "    north ", "    joint game ", "    3 ahead "):
+        assert words in page
+    summary = read_run(here / "runs" / "joint-0").about["summary"]
+    assert summary["mse"] < summary["baselines"]["no game"] < summary["persistence_mse"]
+    assert main(["run", "j.toml", "--steps", "30", "--set", "game=false", "--no-record"]) == 0
+    page = capsys.readouterr().out
+    assert "federation, no game" in page
+    assert "federation, game" not in page
+
+
 def test_json_is_one_strict_object_with_the_same_numbers(here, capsys):
     assert main(["run", "f.toml", "--json", "--out", "out", "--seed", "6", "--set", "agents.ridge=2"]) == 0
     shown = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -85,11 +116,11 @@ def test_a_diverged_run_says_so_and_is_null_in_json(here, capsys):
 def test_a_record_of_other_settings_is_not_overwritten_unless_told(here, capsys):
     assert main(["run", "f.toml", "--out", "out"]) == 0
     assert main(["run", "f.toml", "--out", "out"]) == 0
-    assert main(["run", "f.toml", "--out", "out", "--set", "game.every=2"]) == 1
+    assert main(["run", "f.toml", "--out", "out", "--set", "paper.every=2"]) == 1
     assert "--out: got out, which holds a record of other settings or a damaged one." in capsys.readouterr().err
-    assert read_run(here / "out").about["settings"]["game"]["every"] == 1
-    assert main(["run", "f.toml", "--out", "out", "--set", "game.every=2", "--overwrite"]) == 0
-    assert read_run(here / "out").about["settings"]["game"]["every"] == 2
+    assert read_run(here / "out").about["settings"]["paper"]["every"] == 1
+    assert main(["run", "f.toml", "--out", "out", "--set", "paper.every=2", "--overwrite"]) == 0
+    assert read_run(here / "out").about["settings"]["paper"]["every"] == 2
 
 
 @pytest.mark.parametrize(
@@ -97,7 +128,7 @@ def test_a_record_of_other_settings_is_not_overwritten_unless_told(here, capsys)
     [
         (["run"], "the following arguments are required: FILE"),
         (["sweep"], "the following arguments are required: FILE"),
-        (["run", "f.toml", "--set", "ridge"], "got 'ridge'; write KEY=VALUE, for example agents.ridge=3"),
+        (["run", "f.toml", "--set", "ridge"], "got 'ridge'; write KEY=VALUE, for example agents.features=8"),
         (["run", "f.toml", "--steps", "soon"], "invalid int value"),
         (["sweep", "g.toml", "--top", "0"], "got '0'; pass a whole number ≥ 1"),
         (["sweep", "g.toml", "--jobs", "all"], "got 'all'; pass a whole number ≥ 1"),
@@ -206,6 +237,14 @@ def test_the_examples_run(path, tmp_path, capsys):
     assert main(["sweep" if swept else "run", str(path), "--out", str(tmp_path / "out"), "--steps", "60"]) == 0
     assert "persistence" in capsys.readouterr().out
     assert f"nashcast {'sweep' if swept else 'run'} examples/{path.name}" in path.read_text()
+
+
+def test_the_federations_of_the_examples_are_better_than_persistence_and_their_best_agent(capsys):
+    for name in ("federation", "anchored"):
+        assert main(["run", str(ROOT / "examples" / f"{name}.toml"), "--no-record", "--json"]) == 0
+        summary = json.loads(capsys.readouterr().out)["summary"]
+        agents = [error for agent, error in summary["agents_mse"].items() if agent != "joint game"]
+        assert summary["mse"] < min([summary["persistence_mse"], *agents]), name
 
 
 def test_there_are_examples_of_both():

@@ -1,4 +1,4 @@
-"""Write the README's figures from the last `make bench`, `make reproduction` and `make evaluation`, none by hand."""
+"""Write the figures of docs/reference/measured.md from the last `make bench` and `make reproduction`, and from 0.1."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from nashcast.reports.formats import duration
 from nashcast.reports.markdown import markdown_table
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reference" / "measured.md"
 BEGIN, END = "<!-- figures: begin (written by `make figures`) -->", "<!-- figures: end -->"
-PEERS_BEGIN, PEERS_END = "<!-- peers: begin (written by `make evaluation`) -->", "<!-- peers: end -->"
+PEERS_BEGIN, PEERS_END = "<!-- peers: begin (written by `make figures`) -->", "<!-- peers: end -->"
 PAPER_BEGIN, PAPER_END = "<!-- paper: begin (written by `make reproduction`) -->", "<!-- paper: end -->"
 
 
@@ -118,15 +119,15 @@ def peers_block(declared: dict, held_out: dict) -> str:
     )
 
 
-def readme_with(record: dict, studies: dict | None, readme: str, evaluations: tuple[dict, dict] | None = None) -> str:
-    readme = _between(BEGIN, END, block(record), readme)
+def page_with(record: dict, studies: dict | None, page: str, evaluations: tuple[dict, dict] | None = None) -> str:
+    page = _between(BEGIN, END, block(record), page)
     if evaluations is not None:
-        readme = _between(PEERS_BEGIN, PEERS_END, peers_block(*evaluations), readme)
-    return readme if studies is None else _between(PAPER_BEGIN, PAPER_END, paper_block(studies), readme)
+        page = _between(PEERS_BEGIN, PEERS_END, peers_block(*evaluations), page)
+    return page if studies is None else _between(PAPER_BEGIN, PAPER_END, paper_block(studies), page)
 
 
-def _between(begin: str, end: str, text: str, readme: str) -> str:
-    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n{text}\n{end}", readme, flags=re.S)
+def _between(begin: str, end: str, text: str, page: str) -> str:
+    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n{text}\n{end}", page, flags=re.S)
 
 
 def records() -> tuple[dict, dict | None]:
@@ -137,7 +138,7 @@ def records() -> tuple[dict, dict | None]:
 
 
 def evaluations() -> tuple[dict, dict] | None:
-    """Of the last `make evaluation`: on the declared streams, and on those held out."""
+    """Of 0.1: on the declared streams, and on those held out."""
     declared, held_out = (ROOT / "benchmarks" / f"{name}.json" for name in ("evaluation", "held-out"))
     if not declared.is_file() or not held_out.is_file():
         return None
@@ -145,9 +146,8 @@ def evaluations() -> tuple[dict, dict] | None:
 
 
 def main() -> None:
-    path = ROOT / "README.md"
-    path.write_text(readme_with(*records(), path.read_text(), evaluations()))
-    print(f"wrote the figures in {path.name}")
+    PAGE.write_text(page_with(*records(), PAGE.read_text(), evaluations()))
+    print(f"wrote the figures in {PAGE.name}")
 
 
 if __name__ == "__main__":
