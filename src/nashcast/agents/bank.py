@@ -62,11 +62,11 @@ class Bank:
         decoders = [(e, *decoder) for e, member in enumerate(members) for decoder in member.decoders]
         self.member = np.array([e for e, *_ in decoders])
         self._speed = np.array([FORGETTING.index(forgetting) for _, forgetting, *_ in decoders])
+        self._place = self.member * M + self._speed  # of each decoder's Gram matrix among all
         ridge = np.array([rho * members[e].features for e, _, rho, _ in decoders])
         self._centre = np.array([centre for *_, centre in decoders])
-        self._ridge = ridge[:, None, None, None] * np.eye(D)
-        self._pull = np.zeros((len(decoders), 1, 1, D))
-        self._pull[:, 0, 0, 0] = ridge * self._centre
+        self._ridge, self._pull = ridge, ridge * self._centre
+        self._centred = bool(self._centre.any())
         # The decoder of each member and forgetting whose forecast stands in for labels to come; -1 if there is none.
         self._stand_in = np.full((E, M), -1)
         for place, (e, m) in enumerate(zip(self.member, self._speed, strict=True)):
@@ -74,25 +74,33 @@ class Bank:
                 self._stand_in[e, m] = place
 
     def forecast(self, features: np.ndarray) -> BankForecast:
-        z = features[self.member]
-        solved = np.linalg.solve(self._gram[self.member, self._speed] + self._ridge, z[..., None])[..., 0]
-        leverage = (z * solved).sum(axis=2)
-        share = 1.0 / np.maximum(1.0, leverage / TRUSTED_LEVERAGE)
-        cross = self._cross[self.member, self._speed] + self._pull
-        changes = np.matmul(cross, solved[..., None])[..., 0] * share[:, :, None]
-        changes += ((1.0 - share) * z[:, :, 0] * self._centre[:, None])[:, :, None]
+        """features: of the present row, (members, y_dim, size)."""
+        z = features.take(self.member, axis=0)
+        systems = self._of_decoders(self._gram)
+        diagonals = systems.reshape(*z.shape[:2], -1)[:, :, :: self.size + 1]
+        diagonals += self._ridge[:, None, None]
+        solved = np.linalg.solve(systems, z[..., None])
+        changes = np.matmul(self._of_decoders(self._cross), solved)[..., 0]
+        solved = solved[..., 0]
+        leverage = np.vecdot(z, solved)
+        if self._centred:
+            changes += (self._pull[:, None] * solved[:, :, 0])[:, :, None]
+        if leverage.max() > TRUSTED_LEVERAGE:
+            share = 1.0 / np.maximum(1.0, leverage / TRUSTED_LEVERAGE)
+            changes *= share[:, :, None]
+            changes += ((1.0 - share) * z[:, :, 0] * self._centre[:, None])[:, :, None]
         return BankForecast(changes, leverage)
 
     def stand_ins(self, changes: np.ndarray) -> np.ndarray:
         """Forecasts of each member and forgetting, (members, forgettings, y_dim, horizon), for labels to come."""
         return np.where((self._stand_in >= 0)[..., None, None], changes[self._stand_in], 0.0)
 
-    def add_row(self, features: np.ndarray, changes: np.ndarray) -> None:
-        """A row was forecast. changes: what stands in for its labels, (members, forgettings, y_dim, horizon)."""
+    def add_row(self, features: np.ndarray, changes: np.ndarray | None) -> None:
+        """A row was forecast. changes: stand-ins for labels, (members, forgettings, y_dim, horizon), if any."""
         self._gram *= self._forgetting
         self._cross *= self._forgetting
         self._gram += (features[:, :, :, None] * features[:, :, None, :])[:, None]
-        if changes.any():
+        if changes is not None:
             self._cross += changes[..., None] * features[:, None, :, None, :]
 
     def add_labels(self, features: np.ndarray, corrections: np.ndarray, ages: np.ndarray) -> None:
@@ -101,9 +109,10 @@ class Bank:
         features: of those rows, (horizon, members, y_dim, size).   corrections: label less what stood in for it,
         (horizon, members, forgettings, y_dim); 0 where there is no label.
         """
-        faded = corrections * (np.array(FORGETTING) ** ages[:, None])[:, None, :, None]
+        if ages.any():
+            corrections = corrections * (np.array(FORGETTING) ** ages[:, None])[:, None, :, None]
         # (horizon, members, forgettings, y_dim, size) → (members, forgettings, y_dim, horizon, size)
-        self._cross += np.moveaxis(faded[..., None] * features[:, :, None], 0, 3)
+        self._cross += (corrections[..., None] * features[:, :, None]).transpose(1, 2, 3, 0, 4)
 
     def relearn(self, features: np.ndarray, changes: np.ndarray) -> None:
         """All memories again, from rows (rows, members, y_dim, size) and changes (rows, y_dim, horizon), oldest first.
@@ -117,6 +126,10 @@ class Bank:
             faded = Z * (forgetting**ages)[:, None]
             self._gram[:, m] = np.matmul(faded.transpose(0, 1, 3, 2), Z)
             self._cross[:, m] = np.matmul(R, faded)
+
+    def _of_decoders(self, memory: np.ndarray) -> np.ndarray:
+        """A copy of what each decoder uses of a memory (members, forgettings, …): (decoders, …)."""
+        return memory.reshape(-1, *memory.shape[2:]).take(self._place, axis=0)
 
     def save(self) -> dict[str, np.ndarray]:
         return {"gram": self._gram, "cross": self._cross}

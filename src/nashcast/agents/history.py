@@ -36,6 +36,10 @@ class History:
         self.labelled = np.zeros(_CAPACITY, dtype=bool)  # whether a row's target is known, or stood in for
         self.targets[: PAD + 1] = start
         self.labelled[PAD] = True
+        # What encoders see: they must not write to it.
+        self._views = [array.view() for array in (self.inputs, self.targets, self.times)]
+        for view in self._views:
+            view.flags.writeable = False
         self.rows, self.offset, self.step, self._begun_at = PAD + 1, first_step, first_step, first_step
         self.scales, self.input_scales = Scales.unknown(y_dim), Scales.unknown(x_dim)
         self.season = Season(y_dim, season)
@@ -63,9 +67,9 @@ class History:
 
     def put_input(self, x: np.ndarray, time: float = np.nan) -> None:
         """The present row's input. Missing numbers are taken as they last were."""
-        now, missing = self.now, ~np.isfinite(x)
-        if missing.any():
-            x = np.where(missing, self.inputs[now - 1], x)
+        now, known = self.now, np.isfinite(x)
+        if not known.all():
+            x = np.where(known, x, self.inputs[now - 1])
         if self.step == self._begun_at:  # the rows before the first repeat it
             self.inputs[:now] = x
         self.inputs[now], self.times[now] = x, time
@@ -123,19 +127,23 @@ class History:
         return Rows(self.targets, self.inputs, *(standard or self.standard), span)
 
     def context(self, rows: Rows, x: np.ndarray, columns: np.ndarray | None, wants, noise: Noise) -> Context:
-        """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.   wants: `wanted`."""
+        """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.
+
+        wants: how many earlier inputs, and how many targets.
+        """
         now, (past_inputs, past_targets) = self.now, wants
-        first = self.known_from
-        inputs = self.inputs[max(first, now - past_inputs) : now]
-        targets = self.targets[max(first, self.rows - max(past_targets, 1)) : self.rows]
-        times = self.times[max(first, now - past_inputs) : self.rows]
+        first, (inputs, targets, times) = self.known_from, self._views
+        inputs = inputs[max(first, now - past_inputs) : now]
+        targets = targets[max(first, self.rows - max(past_targets, 1)) : self.rows]
+        times = times[max(first, now - past_inputs) : self.rows]
         input_scales = self.input_scales
         if columns is not None:
             x, inputs, input_scales = x[columns], inputs[:, columns], input_scales.take(columns)
-        views = [array.view() for array in (x, inputs, targets, times)]
-        for view in views:
-            view.flags.writeable = False
-        return Context(*views, self.scales, input_scales, self.season.length, rows, noise)
+            inputs.flags.writeable = False
+        if x.flags.writeable:
+            x = x.view()
+            x.flags.writeable = False
+        return Context(x, inputs, targets, times, self.scales, input_scales, self.season.length, rows, noise)
 
     def save(self) -> dict[str, np.ndarray]:
         season = {f"season.{name}": value for name, value in self.season.save().items()}

@@ -27,24 +27,33 @@ class Contributions(NamedTuple):
     leverage: np.ndarray  # (forgettings, agents, y_dim)
 
 
+class _PendingRow(NamedTuple):
+    """A row that was forecast and is not over."""
+
+    z: np.ndarray  # what is played, (agents, y_dim, size)
+    unexplained: np.ndarray  # the same, also of absent agents
+    gains: np.ndarray  # (forgettings, agents, y_dim, size)
+    prior: np.ndarray  # information before the row
+
+
 class PublicBlock:
     """The regression that explains private features by public ones; its gain is the same for all agents."""
 
     def __init__(self, y_dim: int, features: int):
-        self._information = np.broadcast_to(_PUBLIC_RIDGE * np.eye(features), (y_dim, features, features)).copy()
+        self._ridge = _PUBLIC_RIDGE * np.eye(features)
+        self._information = np.repeat(self._ridge[None], y_dim, axis=0)
 
     def learn(self, public: np.ndarray) -> np.ndarray:
         """Take in a row (y_dim, features); returns the gain (y_dim, features) with which it is learnt from."""
-        eye = np.eye(public.shape[1])
         self._information *= _PUBLIC_FORGETTING
-        self._information += public[:, :, None] * public[:, None, :] + (1 - _PUBLIC_FORGETTING) * _PUBLIC_RIDGE * eye
+        self._information += public[:, :, None] * public[:, None, :] + (1 - _PUBLIC_FORGETTING) * self._ridge
         return np.linalg.solve(self._information, public[..., None])[..., 0]
 
     def relearn(self, public: np.ndarray) -> None:
         """All rows again, (rows, y_dim, features), oldest first."""
         weights = _PUBLIC_FORGETTING ** np.arange(len(public))[::-1]
         self._information = np.einsum("t,tkq,tkr->kqr", weights, public, public)
-        self._information += _PUBLIC_RIDGE * np.eye(public.shape[2])
+        self._information += self._ridge
 
     def explain(self, public: np.ndarray, private: np.ndarray) -> np.ndarray:
         """Coefficients (agents, y_dim, size, public features) of the private rows (rows, agents, y_dim, size)."""
@@ -67,6 +76,8 @@ class JointBlocks:
         self._speed = np.array([variant.speed for variant in game.variants])
         self._forgetting = np.array(game.forgetting)[:, None, None, None, None]
         self._ridge = game.ridge * np.array(sizes, dtype=float)[:, None, None, None] * np.eye(D)
+        # What the diagonals have back of the ridge at each step, so that it does not fade.
+        self._refill = (1.0 - self._forgetting[..., 0]) * (game.ridge * np.array(sizes, dtype=float))[:, None, None]
         self._information = np.broadcast_to(self._ridge, (L, N, y_dim, D, D)).copy()
         self._decoders = np.zeros((len(game.variants), N, y_dim, horizon, D))
         self._averaged = np.zeros((N, y_dim, horizon, D))
@@ -76,37 +87,53 @@ class JointBlocks:
 
     def forecast(self, features: np.ndarray, public: np.ndarray) -> Contributions:
         """features: (agents, y_dim, size), 0 for agents that are absent.   public: (y_dim, public features)."""
-        z = self._private(features, public)
-        prior = self._faded()
-        gains = np.linalg.solve(prior, np.broadcast_to(z[..., None], (*prior.shape[:-1], 1)))[..., 0]
-        leverage = (z * gains).sum(axis=3)
-        # One agent's leverage counts as 1 at most, so that no agent can stop the others from learning.
-        capped = 1.0 / np.maximum(1.0, leverage)
-        self._pending = (z, gains * capped[..., None], prior)
-        played = np.matmul(self._decoders, z[..., None])[..., 0]
-        return Contributions(played, np.matmul(self._averaged, z[..., None])[..., 0], leverage * capped)
-
-    def add_row(self, step: int, features: np.ndarray, public: np.ndarray, gain: np.ndarray, taught: bool) -> None:
-        """The row that was forecast is over. gain: of `PublicBlock.learn`.   taught: whether the row may teach."""
-        z, gains, prior = self._pending
-        if not taught:
-            z, gains = np.zeros_like(z), np.zeros_like(gains)
-        self._rows[step % REMEMBERED], self._gains[step % REMEMBERED] = z, gains
-        prior += z[:, :, :, None] * z[:, :, None, :]
-        self._information = prior
-        if self._coefficients.shape[3] and taught:
+        unexplained = features
+        if self._coefficients.shape[3]:
             unexplained = features - np.matmul(self._coefficients, public[..., None])[..., 0]
+        z, present = unexplained, features.reshape(len(features), -1).any(axis=1)
+        if not present.all():
+            z = np.where(present[:, None, None], unexplained, 0.0)
+        prior = self._information * self._forgetting
+        diagonals = prior.reshape(*prior.shape[:3], -1)[..., :: z.shape[2] + 1]
+        diagonals += self._refill
+        column = z[..., None]
+        gains = np.linalg.solve(prior, column)[..., 0]
+        leverage = np.vecdot(z, gains)
+        if leverage.max() > 1.0:
+            # One agent's leverage counts as 1 at most, so that no agent can stop the others from learning.
+            capped = 1.0 / np.maximum(1.0, leverage)
+            gains, leverage = gains * capped[..., None], leverage * capped
+        self._pending = _PendingRow(z, unexplained, gains, prior)
+        played, averaged = np.matmul(self._decoders, column)[..., 0], np.matmul(self._averaged, column)[..., 0]
+        return Contributions(played, averaged, leverage)
+
+    def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
+        """The row that was forecast is over. gain: of `PublicBlock.learn`, if agents play what that leaves unexplained.
+
+        taught: whether the row may teach.
+        """
+        z, unexplained, gains, prior = self._pending
+        place = step % REMEMBERED
+        self._information = prior
+        if not taught:
+            self._rows[place], self._gains[place] = 0.0, 0.0
+            return
+        self._rows[place], self._gains[place] = z, gains
+        prior += z[:, :, :, None] * z[:, :, None, :]
+        if self._coefficients.shape[3]:
+            assert gain is not None
             self._coefficients += unexplained[..., None] * gain[:, None, :]
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the present decoders say of earlier rows, one for each horizon: (variants, agents, y_dim, horizon)."""
-        z = np.moveaxis(self._rows[steps % REMEMBERED], 0, 2)  # (agents, y_dim, horizon, size)
-        return (self._decoders * z).sum(axis=4)
+        z = self._rows[steps % REMEMBERED].transpose(1, 2, 0, 3)  # (agents, y_dim, horizon, size)
+        return np.vecdot(self._decoders, z)
 
     def learn(self, steps: np.ndarray, residuals: np.ndarray, averaging: float) -> None:
         """residuals: ρ of each variant for the rows of `steps`, (variants, agents, y_dim, horizon)."""
-        gains = np.moveaxis(self._gains[steps % REMEMBERED], 0, 3)  # (speeds, agents, y_dim, horizon, size)
-        self._decoders += gains[self._speed] * residuals[..., None]
+        # (speeds, agents, y_dim, horizon, size)
+        gains = self._gains[steps % REMEMBERED].transpose(1, 2, 3, 0, 4)
+        self._decoders += gains.take(self._speed, axis=0) * residuals[..., None]
         if self._game.averaged:
             self._averaged += averaging * (self._decoders[-1] - self._averaged)
 
@@ -150,15 +177,6 @@ class JointBlocks:
 
     def _speed_of(self, place: int) -> int:
         return int(self._speed[place]) if place < len(self._speed) else 0
-
-    def _private(self, features: np.ndarray, public: np.ndarray) -> np.ndarray:
-        if not self._coefficients.shape[3]:
-            return features
-        z = features - np.matmul(self._coefficients, public[..., None])[..., 0]
-        return np.where(features.any(axis=(1, 2))[:, None, None], z, 0.0)
-
-    def _faded(self) -> np.ndarray:
-        return self._forgetting * self._information + (1.0 - self._forgetting) * self._ridge
 
     def save(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, f"_{name}") for name in _STATE}

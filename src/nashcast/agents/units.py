@@ -8,8 +8,8 @@ import numpy as np
 
 from nashcast.agents.history import KEPT, History
 from nashcast.agents.plain_state import restored_state, to_arrays
-from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Noise, RowEncoder
-from nashcast.encoders.rows import LARGEST_SCORE, Rows, Scales, inverse
+from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Context, Noise, RowEncoder
+from nashcast.encoders.rows import Rows, Scales, clipped
 from nashcast.errors import NashcastError
 
 # Public features that accompany those of an encoder that does not look at the targets itself.
@@ -17,10 +17,12 @@ COMPANIONS = 3
 
 
 class Unit:
-    """One built encoder of one agent.   columns: the inputs it may see, None for all.   key: names its noise."""
+    """One built encoder of standardised rows of one agent.   columns: the inputs it may see, None for all."""
 
-    def __init__(self, built: BuiltEncoder, columns: np.ndarray | None, key: int):
-        self.built, self.columns, self._key = built, columns, key
+    built: Any
+
+    def __init__(self, built: BuiltEncoder, columns: np.ndarray | None):
+        self.built, self.columns = built, columns
         self.size = self.private = int(built.features)
         self.leading = bool(getattr(built, "leading_feature", False))
         self.forecasts = 0
@@ -30,9 +32,8 @@ class Unit:
 
     def encode(self, history: History, rows: Rows, x: np.ndarray) -> np.ndarray:
         """Features of the present row, (y_dim, size). Raises what the encoder raises."""
-        context = self._context(history, rows, x)
-        self._next = self.built.advance(context)
-        return self.built.encode(context._replace(state=self._next))
+        features, self._next = self.built.encode_rows(rows.take(self.columns), self._state)
+        return features[0]
 
     def commit(self) -> None:
         """The present row is over: its state is the next one's past."""
@@ -40,7 +41,6 @@ class Unit:
 
     def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
         """Features of past rows, (rows, y_dim, size), and the state after them."""
-        assert isinstance(self.built, RowEncoder)
         return self.built.encode_rows(rows.take(self.columns), self.built.start())
 
     def revise(self, rows: Rows) -> None:
@@ -50,17 +50,6 @@ class Unit:
         """Continue from the state after rows that were encoded again."""
         self._state = state
 
-    def _context(self, history: History, rows: Rows, x: np.ndarray):
-        built, own = self.built, x if self.columns is None else x[self.columns]
-        if not (built.accepts_missing or isinstance(built, RowEncoder | BuiltForecaster) or np.isfinite(own).all()):
-            raise NashcastError("its encoder does not accept missing inputs")
-        if isinstance(built, RowEncoder):  # it sees missing inputs as they last were
-            x = history.inputs[history.now]
-        wants = (built.past_inputs, built.past_targets)
-        noise = Noise(self._key, history.step)
-        context = history.context(rows.take(self.columns), x, self.columns, wants, noise)
-        return context._replace(state=self._state)
-
     def save(self) -> dict[str, np.ndarray]:
         return to_arrays("state", self._state)
 
@@ -69,21 +58,37 @@ class Unit:
 
 
 class RawUnit(Unit):
-    """An encoder whose features come in units of its own: they are remembered as they came, and standardised."""
+    """An encoder whose features come in units of its own: they are remembered as they came, and standardised.
+
+    key: names its noise.
+    """
 
     def __init__(self, built: BuiltEncoder, columns: np.ndarray | None, key: int, y_dim: int):
-        super().__init__(built, columns, key)
+        super().__init__(built, columns)
+        self._key = key
         self.size = self.private + COMPANIONS
         self._raw = np.zeros((KEPT, y_dim, self.private))
         self._present = np.zeros(KEPT, dtype=bool)
         self._scales = Scales.unknown(y_dim * self.private)
 
     def encode(self, history: History, rows: Rows, x: np.ndarray) -> np.ndarray:
-        raw = np.asarray(super().encode(history, rows, x), dtype=np.float64)
+        own = x if self.columns is None else x[self.columns]
+        if not (self.built.accepts_missing or np.isfinite(own).all()):
+            raise NashcastError("its encoder does not accept missing inputs")
+        raw = np.asarray(self.built.encode(self._advanced(history, rows, x)), dtype=np.float64)
         wanted = self._raw.shape[1:]
         if raw.shape != wanted:
             raise NashcastError(f"its encoder gave features of shape {raw.shape}, but declared {wanted}")
         return self._kept(history, raw, rows)
+
+    def _advanced(self, history: History, rows: Rows, x: np.ndarray) -> Context:
+        """What the encoder sees of the present step, with its state after it."""
+        wants, noise = (self.built.past_inputs, self.built.past_targets), Noise(self._key, history.step)
+        context = history.context(rows.take(self.columns), x, self.columns, wants, noise)
+        if self._state is not None:
+            context = context._replace(state=self._state)
+        self._next = self.built.advance(context)
+        return context if self._next is None else context._replace(state=self._next)
 
     def forget_present(self, history: History) -> None:
         """The agent sits the present row out."""
@@ -91,8 +96,7 @@ class RawUnit(Unit):
 
     def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
         raw, present = self._remembered(rows)
-        features = np.concatenate([self._standardised(raw), companions(rows)], axis=2)
-        return features * present[:, None, None], self._state
+        return self._features(raw, rows) * present[:, None, None], self._state
 
     def revise(self, rows: Rows) -> None:
         raw, present = self._remembered(rows)
@@ -108,13 +112,21 @@ class RawUnit(Unit):
             raise NashcastError("its encoder gave a number that is not finite")
         place = history.step % KEPT
         # Beyond this a number says nothing more, and its square would overflow.
-        self._raw[place], self._present[place] = np.clip(raw, -1e100, 1e100), True
-        return np.concatenate([self._standardised(self._raw[place][None])[0], companions(rows)[0]], axis=1)
+        self._raw[place], self._present[place] = np.minimum(np.maximum(raw, -1e100), 1e100), True
+        return self._features(self._raw[place : place + 1], rows)[0]
+
+    def _features(self, raw: np.ndarray, rows: Rows) -> np.ndarray:
+        """Standardised, with one, the last value and the last change of each target, (rows, y_dim, size)."""
+        features = np.empty((rows.count, rows.y_dim, self.size))
+        features[:, :, : self.private] = self._standardised(raw)
+        companions = features[:, :, self.private :]
+        companions[:, :, 0], companions[:, :, 1], companions[:, :, 2] = 1.0, rows.value(0), rows.change(0)
+        return features
 
     def _standardised(self, raw: np.ndarray) -> np.ndarray:
         shape = raw.shape[1:]
-        scores = (raw - self._scales.mean.reshape(shape)) * inverse(self._scales.spread).reshape(shape)
-        return np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE)
+        scores = (raw - self._scales.mean.reshape(shape)) * self._scales.inverse_spread.reshape(shape)
+        return clipped(scores)
 
     def save(self) -> dict[str, np.ndarray]:
         return {**super().save(), "raw": self._raw, "present": self._present, "scales": np.stack(self._scales)}
@@ -140,27 +152,26 @@ class ForecasterUnit(RawUnit):
         self.said = np.zeros((self.forecasts, horizon, y_dim))
 
     def encode(self, history: History, rows: Rows, x: np.ndarray) -> np.ndarray:
-        context = self._context(history, rows, x)
-        self._next = self.built.advance(context)
         now = history.targets[history.now]
-        said = np.asarray(self._forecaster.forecast(context._replace(state=self._next), self._horizon), dtype=float)
+        said = self._forecaster.forecast(self._advanced(history, rows, x), self._horizon)
+        said = np.asarray(said, dtype=float)
         if said.shape != self.said.shape:
             raise NashcastError(f"it gave forecasts of shape {said.shape}, but declared {self.said.shape}")
         if not np.isfinite(said[:, 0]).all():
             raise NashcastError("its forecast is not finite")
         # Where it does not reach that far, its last forecast stands.
-        self.said = _filled(np.clip(said, -1e150, 1e150))
-        raw = (self.said[:, self._ends] - now).transpose(2, 0, 1).reshape(len(now), -1)
+        self.said = _filled(np.minimum(np.maximum(said, -1e150), 1e150))
+        raw = (self.said.take(self._ends, axis=1) - now).transpose(2, 0, 1).reshape(len(now), -1)
         return self._kept(history, raw, rows)
 
     def revise(self, rows: Rows) -> None:
         """Forecast changes are measured in usual changes of the target, which the rows know."""
 
     def _standardised(self, raw: np.ndarray) -> np.ndarray:
-        return np.clip(raw * self._size[:, None], -LARGEST_SCORE, LARGEST_SCORE)
+        return clipped(raw * self._size[:, None])
 
     def _kept(self, history: History, raw: np.ndarray, rows: Rows) -> np.ndarray:
-        self._size = inverse(history.scales.change)
+        self._size = history.scales.inverse_change
         return super()._kept(history, raw, rows)
 
     def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
@@ -168,20 +179,17 @@ class ForecasterUnit(RawUnit):
         return super().encode_rows(rows)
 
 
-def companions(rows: Rows) -> np.ndarray:
-    """One, the last value and the last change of each target, (rows, y_dim, COMPANIONS)."""
-    return np.stack([np.ones((rows.count, rows.y_dim)), rows.value(0), rows.change(0)], axis=2)
-
-
 def make_unit(built: BuiltEncoder, columns: np.ndarray | None, key: int, y_dim: int, horizon: int) -> Unit:
     if isinstance(built, BuiltForecaster):
         return ForecasterUnit(built, columns, key, y_dim, horizon)
     if isinstance(built, RowEncoder):
-        return Unit(built, columns, key)
+        return Unit(built, columns)
     return RawUnit(built, columns, key, y_dim)
 
 
 def _filled(said: np.ndarray) -> np.ndarray:
+    if np.isfinite(said).all():
+        return said
     for h in range(1, said.shape[1]):
         said[:, h] = np.where(np.isfinite(said[:, h]), said[:, h], said[:, h - 1])
     return said

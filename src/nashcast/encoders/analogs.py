@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast.encoders.base import BuiltForecaster, Context
-from nashcast.encoders.rows import inverse
 from nashcast.validation import integer
 
 LAGS = 4
@@ -16,6 +15,8 @@ MOST_INPUTS = 6
 # Ridge of the local line, relative to the mean squared distance of the neighbours.
 _RIDGE = 0.1
 _FEWEST = 6
+# Kinds of windows: values, changes, and values with inputs.
+_KINDS = 3
 
 
 @dataclass(frozen=True)
@@ -42,59 +43,98 @@ class _Built(BuiltForecaster):
     def __init__(self, memory: int, x_dim: int, y_dim: int):
         self.past_targets, self.past_inputs = memory + LAGS + 1, memory
         self._used, self._y_dim = min(x_dim, MOST_INPUTS), y_dim
+        self._numbers = max(LAGS, 2 + self._used)  # in a window of the largest kind
+        self._scratch = self._new_scratch(64)
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
-        y, now = context.targets, context.targets[-1]
-        result = np.full((self.forecasts, horizon, self._y_dim), now)
-        # Row i of a window ends at target LAGS + i; the last one is the present.
+        y = context.targets
+        # Window i ends at target LAGS + i; the last one is the present.
         past = min(len(y) - LAGS - 1, len(context.inputs))
         if past < _FEWEST:
-            return result
-        y = y[len(y) - past - LAGS - 1 :]
-        spread, change = inverse(context.scales.spread), inverse(context.scales.change)
-        beside = self._beside(context, past)
-        for k in range(self._y_dim):
-            windows = np.lib.stride_tricks.sliding_window_view(y[:, k], LAGS + 1)
-            values = windows[:, 1:] * spread[k]
-            changes = (windows[:, 1:] - windows[:, :-1]) * change[k]
-            followed = _followed(y[LAGS:, k], horizon)
-            for place, window in enumerate((values, changes, np.concatenate([values[:, -2:], beside], axis=1))):
-                result[2 * place : 2 * place + 2, :, k] += _analog_changes(window[:-1] - window[-1], followed)
-        return result
+            return np.broadcast_to(y[-1], (self.forecasts, horizon, self._y_dim)).copy()
+        y = y[len(y) - past - LAGS - 1 :].T
+        # One search for each kind of window and target, kinds first.
+        searches = self._differences(context, y, past)
+        near = _nearest(searches[:, :, :past])
+        changes = _analog_changes(searches, near, _followed(y[:, LAGS:], near, horizon))  # (searches, 2, horizon)
+        by_kind = changes.reshape(_KINDS, self._y_dim, 2, horizon).transpose(0, 2, 3, 1)
+        return y[:, -1] + by_kind.reshape(self.forecasts, horizon, self._y_dim)
 
-    def _beside(self, context: Context, past: int) -> np.ndarray:
-        """The inputs beside each window, in spreads, the present ones last."""
-        used = slice(0, self._used)
-        inputs = np.concatenate([context.inputs[len(context.inputs) - past :, used], context.x[None, used]])
-        return inputs * inverse(context.input_scales.spread[used])
+    def _new_scratch(self, windows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Memory for `_differences`. To allocate it at every step would take longer than to fill it."""
+        found = np.zeros((_KINDS, self._y_dim, self._numbers, windows))
+        return found, np.empty((2, self._y_dim, windows + LAGS))
 
+    def _differences(self, context: Context, y: np.ndarray, past: int) -> np.ndarray:
+        """Past windows less the present one, (kinds · y_dim, numbers of a window, windows and more).
 
-def _followed(column: np.ndarray, horizon: int) -> np.ndarray:
-    """The changes that followed each window within `horizon` steps, (windows, horizon); NaN where not known yet."""
-    past = len(column) - 1
-    padded = np.concatenate([column, np.full(horizon - 1, np.nan)])
-    return np.lib.stride_tricks.sliding_window_view(padded[1:], horizon)[:past] - column[:past, None]
-
-
-def _analog_changes(differences: np.ndarray, followed: np.ndarray) -> np.ndarray:
-    """Mean of the nearest and local line, (2, horizon). differences: of past windows from the present one."""
-    distance = np.einsum("ij,ij->i", differences, differences)
-    count = min(LOCAL, len(distance))
-    near = np.argpartition(distance, count - 1)[:count]
-    near = near[np.argsort(distance[near], kind="stable")]
-    after = followed[near]
-    if np.isnan(after[:, -1]).any():
-        after = np.where(np.isnan(after), _known_mean(after), after)
-    nearest = after[:NEAREST].mean(axis=0)
-    design = np.empty((count, 1 + differences.shape[1]))
-    design[:, 0], design[:, 1:] = 1.0, differences[near]
-    gram = design.T @ design
-    ridge = _RIDGE * distance[near].mean() + 1e-12
-    gram[np.arange(1, len(gram)), np.arange(1, len(gram))] += ridge
-    return np.stack([nearest, np.linalg.solve(gram, design.T @ after)[0]])
+        y: the targets that windows are made of, (y_dim, LAGS + windows + 1). Kinds with fewer numbers have 0 there.
+        """
+        if past > self._scratch[0].shape[3]:
+            self._scratch = self._new_scratch(2 * past)
+        found, series = self._scratch
+        values, changes = series[:, :, : past + LAGS]
+        np.multiply(y[:, 1:], context.scales.inverse_spread[:, None], out=values)
+        np.subtract(y[:, 1:], y[:, :-1], out=changes)
+        changes *= context.scales.inverse_change[:, None]
+        # Number `lag` of window i stands at lag + i.
+        kind, target, place = series.strides
+        shape, strides = (2, self._y_dim, LAGS, past), (kind, target, place, place)
+        windows = np.lib.stride_tricks.as_strided(series, shape, strides, writeable=False)
+        np.subtract(windows, series[:, :, past : past + LAGS, None], out=found[:2, :, :LAGS, :past])
+        both = found[2]
+        both[:, :2, :past] = found[0, :, LAGS - 2 : LAGS, :past]
+        if self._used:
+            scale = context.input_scales.inverse_spread[: self._used, None]
+            inputs = context.inputs[len(context.inputs) - past :, : self._used].T
+            beside = both[:, 2 : 2 + self._used, :past]
+            np.multiply(inputs, scale, out=beside)
+            beside -= context.x[: self._used, None] * scale
+        return found.reshape(_KINDS * self._y_dim, self._numbers, -1)
 
 
-def _known_mean(after: np.ndarray) -> np.ndarray:
-    """Mean over the neighbours whose change is known, for each horizon; 0 where none is."""
-    known = ~np.isnan(after)
-    return np.where(known, after, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+def _nearest(differences: np.ndarray) -> np.ndarray:
+    """The LOCAL nearest windows, nearest first, (searches, neighbours)."""
+    distances = np.einsum("swi,swi->si", differences, differences)
+    search, count = np.arange(len(distances))[:, None], min(LOCAL, distances.shape[1])
+    near = distances.argpartition(count - 1, axis=1)[:, :count]
+    return near[search, distances[search, near].argsort(axis=1, kind="stable")]
+
+
+def _followed(y: np.ndarray, near: np.ndarray, horizon: int) -> np.ndarray:
+    """The changes that followed windows within `horizon` steps, (searches, horizon, neighbours).
+
+    y: where each window ends, (y_dim, windows + 1). Changes that are not known yet are the mean of the known ones, 0 if
+    there is none.
+    """
+    last, target = y.shape[1] - 1, (np.arange(len(near)) % len(y))[:, None, None]
+    if horizon == 1:  # the next target of a past window is always known
+        change = y[:, 1:] - y[:, :-1]
+        return change[target, near[:, None]]
+    after = near[:, None] + np.arange(1, horizon + 1)[:, None]
+    changes = y[target, np.minimum(after, last)] - y[target, near[:, None]]
+    known = after <= last
+    if not known.all():
+        means = np.where(known, changes, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
+        changes = np.where(known, changes, means[:, :, None])
+    return changes
+
+
+def _analog_changes(differences: np.ndarray, near: np.ndarray, followed: np.ndarray) -> np.ndarray:
+    """Mean of the nearest, and intercept of the local line, (searches, 2, horizon)."""
+    (searches, numbers, length), (count, horizon) = differences.shape, (near.shape[1], followed.shape[1])
+    # One, the differences and what followed, (searches, 1 + numbers + horizon, neighbours).
+    table = np.empty((searches, 1 + numbers + horizon, count))
+    table[:, 0] = 1.0
+    first = (length * np.arange(searches * numbers)).reshape(searches, numbers, 1)  # of each number, in a flat array
+    differences.reshape(-1).take(first + near[:, None], out=table[:, 1 : 1 + numbers])
+    table[:, 1 + numbers :] = followed
+    products = np.matmul(table[:, : 1 + numbers], table.swapaxes(1, 2))
+    gram = products[:, :, : 1 + numbers].copy()
+    # Every entry of the diagonals but the first, which belongs to the intercept; their sum is that of the distances.
+    diagonals = gram.reshape(searches, -1)[:, 2 + numbers :: 2 + numbers]
+    diagonals += (_RIDGE / count) * diagonals.sum(axis=1, keepdims=True) + 1e-12
+    changes = np.empty((searches, 2, horizon))
+    changes[:, 0] = followed[:, :, :NEAREST].sum(axis=2) / min(NEAREST, count)
+    changes[:, 1] = np.linalg.solve(gram, products[:, :, 1 + numbers :])[:, 0]
+    return changes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast.encoders.base import BuiltEncoder, Context, RowEncoder
-from nashcast.encoders.rows import MOST_LAGS, Rows, for_each_target, other_targets
+from nashcast.encoders.rows import MOST_LAGS, Rows, other_targets
 from nashcast.encoders.wide_inputs import WideInputs
 from nashcast.validation import integer
 
@@ -36,14 +36,18 @@ class _BuiltLags(RowEncoder):
         self.features = 1 + self._lags + 2 * (y_dim - 1) + inputs.count * (2 if self._with_changes else 1)
 
     def encode_rows(self, rows: Rows, state: None) -> tuple[np.ndarray, None]:
-        parts = [np.ones((rows.count, rows.y_dim, 1))]
-        parts.append(np.stack([rows.value(lag) for lag in range(self._lags)], axis=2))
+        features = np.empty((rows.count, rows.y_dim, self.features))
+        features[:, :, 0] = 1.0
+        at = 1 + self._lags
+        features[:, :, 1:at] = rows.values(self._lags)
         if rows.y_dim > 1:
-            parts += [rows.value(0)[:, self._others], rows.value(1)[:, self._others]]
-        parts.append(for_each_target(self._inputs.values(rows), rows.y_dim))
+            for lag in range(2):
+                features[:, :, at : at + rows.y_dim - 1] = rows.value(lag)[:, self._others]
+                at += rows.y_dim - 1
+        features[:, :, at : at + self._inputs.count] = self._inputs.values(rows)[:, None]
         if self._with_changes:
-            parts.append(for_each_target(self._inputs.changes(rows), rows.y_dim))
-        return np.concatenate(parts, axis=2), None
+            features[:, :, at + self._inputs.count :] = self._inputs.changes(rows)[:, None]
+        return features, None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast.encoders.base import RowEncoder
-from nashcast.encoders.rows import Rows, for_each_target, other_targets
+from nashcast.encoders.rows import Rows, other_targets
 from nashcast.encoders.wide_inputs import WideInputs
 from nashcast.validation import integer
 
@@ -38,11 +38,15 @@ class _Built(RowEncoder):
         self.features = 1 + count + len(self._left)
 
     def encode_rows(self, rows: Rows, state: None) -> tuple[np.ndarray, None]:
-        parts = [rows.value(0)[:, :, None], rows.value(1)[:, :, None]]
-        if self._others.shape[1]:
-            parts.append(rows.value(0)[:, self._others])
+        features = np.empty((rows.count, rows.y_dim, self.features))
+        inputs = 3 + self._others.shape[1]
+        products = inputs + self._used
+        features[:, :, 0] = 1.0
+        features[:, :, 1:3] = rows.values(2)
+        if inputs > 3:
+            features[:, :, 3:inputs] = rows.value(0)[:, self._others]
         if self._used:
-            parts.append(for_each_target(self._inputs.values(rows)[:, : self._used], rows.y_dim))
-        factors = np.concatenate(parts, axis=2)
-        products = factors[:, :, self._left] * factors[:, :, self._right]
-        return np.concatenate([np.ones((rows.count, rows.y_dim, 1)), factors, products], axis=2), None
+            features[:, :, inputs:products] = self._inputs.values(rows)[:, None, : self._used]
+        factors = features[:, :, 1:products]
+        features[:, :, products:] = factors.take(self._left, axis=2) * factors.take(self._right, axis=2)
+        return features, None

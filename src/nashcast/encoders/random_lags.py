@@ -8,7 +8,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.encoders.base import RowEncoder
-from nashcast.encoders.rows import Rows, for_each_target
+from nashcast.encoders.rows import Rows
 from nashcast.encoders.wide_inputs import WideInputs
 from nashcast.validation import integer
 
@@ -42,6 +42,7 @@ class _Built(RowEncoder):
 
     def encode_rows(self, rows: Rows, state: None) -> tuple[np.ndarray, None]:
         seen = np.concatenate([rows.value(0), rows.value(1), self._inputs.values(rows)], axis=1)
-        hidden = np.maximum(seen @ self._weights + self._bias, 0.0)
-        one, value = np.ones((rows.count, rows.y_dim, 1)), rows.value(0)[:, :, None]
-        return np.concatenate([one, value, for_each_target(hidden, rows.y_dim)], axis=2), None
+        features = np.empty((rows.count, rows.y_dim, self.features))
+        features[:, :, 0], features[:, :, 1] = 1.0, rows.value(0)
+        features[:, :, 2:] = np.maximum(seen @ self._weights + self._bias, 0.0)[:, None]
+        return features, None

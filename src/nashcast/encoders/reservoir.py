@@ -8,7 +8,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.encoders.base import Context, RowEncoder
-from nashcast.encoders.rows import Rows, for_each_target
+from nashcast.encoders.rows import Rows
 from nashcast.encoders.wide_inputs import WideInputs
 from nashcast.validation import integer, number
 
@@ -67,5 +67,7 @@ class _Built(RowEncoder):
         return np.concatenate([rows.value(0), self._inputs.values(rows)], axis=1) @ self._weights + self._bias
 
     def _features(self, rows: Rows, states: np.ndarray) -> np.ndarray:
-        one, value = np.ones((rows.count, rows.y_dim, 1)), rows.value(0)[:, :, None]
-        return np.concatenate([one, value, for_each_target(states, rows.y_dim)], axis=2)
+        features = np.empty((rows.count, rows.y_dim, self.features))
+        features[:, :, 0], features[:, :, 1] = 1.0, rows.value(0)
+        features[:, :, 2:] = states[:, None]
+        return features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +13,25 @@ LARGEST_SCORE = 16.0
 MOST_LAGS = 8
 
 
-class Scales(NamedTuple):
-    """Mean, spread and usual change of each column; 0 where a spread or change is not known yet."""
-
+class _Scales(NamedTuple):
     mean: np.ndarray
     spread: np.ndarray
     change: np.ndarray
+
+
+class Scales(_Scales):
+    """Mean, spread and usual change of each column; 0 where a spread or change is not known yet.
+
+    Scales change seldom and are divided by at every step, so their inverses are computed once.
+    """
+
+    @cached_property
+    def inverse_spread(self) -> np.ndarray:
+        return inverse(self.spread)
+
+    @cached_property
+    def inverse_change(self) -> np.ndarray:
+        return inverse(self.change)
 
     @staticmethod
     def unknown(columns: int) -> Scales:
@@ -53,14 +67,14 @@ class Rows:
         first, last = span.first, span.last
         self.span, self.count, self.y_dim = span, last - first, targets.shape[1]
         self._targets = targets
-        self.size = inverse(target_scales.change)  # 1 / usual change of each target
+        self.size = target_scales.inverse_change  # 1 / usual change of each target
         back = first - MOST_LAGS
         window = targets[back - 1 : last]
-        self._values = _clipped((window[1:] - target_scales.mean) * inverse(target_scales.spread))
-        self._changes = _clipped((window[1:] - window[:-1]) * self.size)
+        self._values = clipped((window[1:] - target_scales.mean) * target_scales.inverse_spread)
+        self._changes = clipped((window[1:] - window[:-1]) * self.size)
         window = inputs[first - 1 : last]
-        self.inputs = _clipped((window[1:] - input_scales.mean) * inverse(input_scales.spread))
-        self.input_changes = _clipped((window[1:] - window[:-1]) * inverse(input_scales.change))
+        self.inputs = clipped((window[1:] - input_scales.mean) * input_scales.inverse_spread)
+        self.input_changes = clipped((window[1:] - window[:-1]) * input_scales.inverse_change)
 
     def value(self, lag: int) -> np.ndarray:
         """The targets `lag` rows before each row, (rows, y_dim), in spreads from their mean."""
@@ -70,22 +84,33 @@ class Rows:
         """How the targets changed towards the row `lag` rows before, in usual changes."""
         return self._changes[MOST_LAGS - lag : MOST_LAGS - lag + self.count]
 
+    def values(self, lags: int) -> np.ndarray:
+        """`value` at lags 0 … lags - 1, (rows, y_dim, lags)."""
+        return _lagged(self._values, self.count, lags)
+
+    def changes(self, lags: int) -> np.ndarray:
+        """`change` at lags 0 … lags - 1, (rows, y_dim, lags)."""
+        return _lagged(self._changes, self.count, lags)
+
+    @cached_property
     def seasonal_change(self) -> np.ndarray:
         """What stood one season before the next target, relative to the present one; 0 where that is not known."""
-        first, last, season = self.span.first, self.span.last, self.span.season
+        first, last, known_from, _, season = self.span
         if season < 1:
             return np.zeros((self.count, self.y_dim))
-        rows = np.arange(first + 1 - season, last + 1 - season)
+        begin = first + 1 - season
+        if begin >= known_from:
+            return clipped((self._targets[begin : last + 1 - season] - self._targets[first:last]) * self.size)
+        rows = np.arange(begin, last + 1 - season)
         before = self._targets[np.maximum(rows, 0)] - self._targets[first:last]
-        return np.where((rows >= self.span.known_from)[:, None], _clipped(before * self.size), 0.0)
+        return np.where((rows >= known_from)[:, None], clipped(before * self.size), 0.0)
 
-    def phase(self) -> np.ndarray:
-        """The place of each row in the season, in [0, 1); 0 without a season."""
-        steps = self.span.first_step + np.arange(self.count)
-        return (steps % self.span.season) / self.span.season if self.span.season else np.zeros(self.count)
+    def season_places(self) -> np.ndarray:
+        """The place of each row in the season, 0 … season - 1. There must be a season."""
+        return (self.span.first_step + np.arange(self.count)) % self.span.season
 
     def unit_before(self, before: Rows) -> np.ndarray:
-        """The usual change by which other rows were standardised, in units of the present one, (y_dim,); 0 if unknown."""
+        """The usual change by which other rows were standardised, in units of the present one; 0 if unknown."""
         return np.divide(self.size, before.size, out=np.zeros_like(self.size), where=before.size > 0.0)
 
     def take(self, columns: np.ndarray | None) -> Rows:
@@ -108,13 +133,18 @@ class Span(NamedTuple):
     season: int  # its length, 0 if there is none
 
 
-def _clipped(scores: np.ndarray) -> np.ndarray:
+def clipped(scores: np.ndarray) -> np.ndarray:
+    """Scores, no further than LARGEST_SCORE from 0."""
     return np.minimum(np.maximum(scores, -LARGEST_SCORE), LARGEST_SCORE)
 
 
-def for_each_target(rows: np.ndarray, y_dim: int) -> np.ndarray:
-    """Numbers that all targets share, (rows, d), as features of each, (rows, y_dim, d)."""
-    return np.broadcast_to(rows[:, None, :], (len(rows), y_dim, rows.shape[1]))
+def _lagged(window: np.ndarray, count: int, lags: int) -> np.ndarray:
+    """The last `lags` rows of a window before each of `count` rows, the newest first, (count, columns, lags)."""
+    newest, oldest = MOST_LAGS, MOST_LAGS - lags
+    if count == 1:  # the same as below, without the cost of a sliding window
+        return window[newest:oldest:-1].T[None]
+    windows = np.lib.stride_tricks.sliding_window_view(window, 1 + MOST_LAGS, axis=0)
+    return windows[:, :, newest:oldest:-1]
 
 
 def other_targets(y_dim: int) -> np.ndarray:

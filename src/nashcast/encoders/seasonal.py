@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -40,18 +41,21 @@ class _Built(RowEncoder):
         self.features = 2 + lags + 2 * len(_HARMONICS) + inputs.count
 
     def encode_rows(self, rows: Rows, state: None) -> tuple[np.ndarray, None]:
-        features = np.zeros((rows.count, rows.y_dim, self.features))
-        features[:, :, 0], features[:, :, 1] = rows.seasonal_change(), 1.0
-        at = 2 + self._lags
-        for lag in range(self._lags):
-            features[:, :, 2 + lag] = rows.value(lag)
+        features = np.empty((rows.count, rows.y_dim, self.features))
+        waves = 2 + self._lags
+        inputs = waves + 2 * len(_HARMONICS)
+        features[:, :, 0], features[:, :, 1] = rows.seasonal_change, 1.0
+        features[:, :, 2:waves] = rows.values(self._lags)
         season = rows.span.season
-        if season:
-            angles = 2.0 * np.pi * rows.phase()[:, None, None] * _HARMONICS
-            # Harmonics that a season of so few steps cannot hold are left out.
-            held = season >= 2 * _HARMONICS
-            waves = len(_HARMONICS)
-            features[:, :, at : at + waves] = np.sin(angles) * held
-            features[:, :, at + waves : at + 2 * waves] = np.cos(angles) * held
-        features[:, :, at + 2 * len(_HARMONICS) :] = self._inputs.values(rows)[:, None]
+        features[:, :, waves:inputs] = _waves(season)[rows.season_places()][:, None] if season else 0.0
+        features[:, :, inputs:] = self._inputs.values(rows)[:, None]
         return features, None
+
+
+@lru_cache(maxsize=16)
+def _waves(season: int) -> np.ndarray:
+    """Sines and cosines of the harmonics at each place of a season, (season, 2 · harmonics)."""
+    angles = 2.0 * np.pi * (np.arange(season) / season)[:, None] * _HARMONICS
+    # Harmonics that a season of so few steps cannot hold are left out.
+    held = season >= 2 * _HARMONICS
+    return np.concatenate([np.sin(angles) * held, np.cos(angles) * held], axis=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast.encoders.base import RowEncoder
-from nashcast.encoders.rows import MOST_LAGS, Rows, for_each_target, other_targets
+from nashcast.encoders.rows import MOST_LAGS, Rows, other_targets
 from nashcast.encoders.wide_inputs import WideInputs
 from nashcast.validation import integer
 
@@ -34,8 +34,10 @@ class _Built(RowEncoder):
         self.features = lags + y_dim - 1 + inputs.count
 
     def encode_rows(self, rows: Rows, state: None) -> tuple[np.ndarray, None]:
-        parts = [np.stack([rows.change(lag) for lag in range(self._lags)], axis=2)]
+        features = np.empty((rows.count, rows.y_dim, self.features))
+        others = self._lags + rows.y_dim - 1
+        features[:, :, : self._lags] = rows.changes(self._lags)
         if rows.y_dim > 1:
-            parts.append(rows.change(0)[:, self._others])
-        parts.append(for_each_target(self._inputs.changes(rows), rows.y_dim))
-        return np.concatenate(parts, axis=2), None
+            features[:, :, self._lags : others] = rows.change(0)[:, self._others]
+        features[:, :, others:] = self._inputs.changes(rows)[:, None]
+        return features, None

@@ -163,6 +163,11 @@ def _target(name: str, y: Any, layout: Layout, missing_allowed: bool) -> tuple[n
 
 def _row(label: str, value: Any, layout: Layout) -> tuple[np.ndarray, Layout]:
     """The row in the order of the columns, as an array of its own, and the layout once it is accepted."""
+    if layout.unnamed and layout.names is None:  # most rows are like the one before: they need no further checks
+        if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (layout.dim,):
+            return value.copy(), layout
+        if type(value) is float and layout.dim == 1:
+            return np.array([value]), layout
     named = _by_name(label, value)
     if named is not None and (named or layout.names is not None or layout.dim):
         return _named_row(label, named, layout)

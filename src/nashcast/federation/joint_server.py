@@ -1,8 +1,8 @@
 """The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
 
 The public player holds what everybody knows of the targets; agents play what that does not explain of their features.
-An agent that makes the joint forecast worse is left out of the sums while that lasts (math: docs/explanation/joint-game.md),
-and hears the residual it would have heard in them, so that an honest one finds back.
+An agent that makes the joint forecast worse is left out of the sums while that lasts, and hears the residual it would
+have heard in them, so that an honest one finds back. See docs/explanation/joint-game.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, averaging_rate
+from nashcast.encoders.rows import inverse
 from nashcast.games.joint import AVERAGED_BOLDNESS, JointGame
 
 # Errors beyond this many usual ones are clipped before anything is learnt from them.
@@ -35,6 +36,8 @@ class JointServer:
         self.game = game
         variants, speeds = game.variants, len(game.forgetting)
         self._speed = np.array([variant.speed for variant in variants])
+        given = [1.0 if variant.boldness is None else variant.boldness for variant in variants]
+        self._given_boldness = np.array(given)[:, None, None]
         self._player = JointBlocks(game, [public], 0, y_dim, horizon)
         self._squares = np.zeros((len(variants), y_dim, horizon))  # fading mean of squared errors
         self._learnt = np.zeros(horizon, dtype=np.int64)
@@ -53,44 +56,47 @@ class JointServer:
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        self._public = public
         scale, inside = usual[:, None], self._included[:, None, None]
+        public_share = own.played[:, 0]
         shares = contributions.played * inside
         if self.game.averaged:
-            shares[-1] = contributions.averaged * inside
-        changes = shares.sum(axis=1) + own.played[:, 0] * scale
-        if self.game.averaged:
-            changes[-1] = shares[-1].sum(axis=0) + own.averaged[0] * scale
-        self._leverage = (contributions.leverage * self._included[:, None]).sum(axis=1) + own.leverage[:, 0]
+            shares[-1], public_share[-1] = contributions.averaged * inside, own.averaged[0]
+        changes = np.add.reduce(shares, axis=1) + public_share * scale
+        self._leverage = np.add.reduce(contributions.leverage * self._included[:, None], axis=1) + own.leverage[:, 0]
         trusted = np.maximum(1.0, _GUARD * self._mean_leverage) if self._rows else 1.0
-        guard = (1.0 / np.maximum(1.0, self._leverage / trusted))[self._speed][:, :, None]
-        return JointForecast(changes * guard, self._leverage[self._speed], shares * guard[:, None])
+        leverage, beyond = self._leverage.take(self._speed, axis=0), self._leverage / trusted
+        if beyond.max() > 1.0:
+            guard = (1.0 / np.maximum(1.0, beyond)).take(self._speed, axis=0)[:, :, None]
+            changes, shares = changes * guard, shares * guard[:, None]
+        return JointForecast(changes, leverage, shares)
 
     def add_row(self, step: int, taught: bool) -> None:
         """The row that was forecast is over. taught: whether it may teach."""
         self._leverages[step % REMEMBERED] = self._leverage
         self._rows += 1
         self._mean_leverage += (self._leverage - self._mean_leverage) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
-        nothing = np.empty((len(self._public), 0))
-        self._player.add_row(step, self._public[None], nothing, nothing, taught)
+        self._player.add_row(step, None, taught)
 
     def residuals(
         self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual
     ) -> np.ndarray:
-        """ρ for every variant and agent, (variants, agents, y_dim, horizon), in usual changes; the public player learns.
+        """ρ of every variant and agent, (variants, agents, y_dim, horizon), in usual changes. The player learns.
 
-        steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since then, (y_dim, horizon).
+        steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
         inside = self._included[:, None, None]
         own = self._player.recall(steps)[:, 0] * usual[:, None]
-        error = changes - own - (recalled * inside).sum(axis=1)
+        error = changes - own - np.add.reduce(recalled * inside, axis=1)
+        included = self._included
         self._judge(error, recalled, known)
         error = self._clipped(error, known)
-        # Agents left out hear what they would have heard within the sums.
-        errors = np.where(inside, error[:, None], error[:, None] - recalled)
-        scale = np.divide(1.0, usual, out=np.zeros_like(usual), where=usual > 0.0)[:, None]
-        leverage = np.moveaxis(self._leverages[steps % REMEMBERED], 0, 2)[self._speed]  # (variants, y_dim, horizon)
+        errors = error[:, None].repeat(len(included), axis=1)
+        if not included.all():  # agents left out hear what they would have heard within the sums
+            errors = np.where(inside, errors, errors - recalled)
+        scale = inverse(usual)[:, None]
+        # (variants, y_dim, horizon)
+        leverage = self._leverages[steps % REMEMBERED].transpose(1, 2, 0).take(self._speed, axis=0)
         boldness = self._boldness(leverage)
         factor = boldness / (1.0 + boldness * leverage) * scale * known
         averaging = averaging_rate(int(steps[0]) + 1, self.game.forgetting[0])
@@ -102,18 +108,18 @@ class JointServer:
         self._player.relearn((now[:, None], before[:, None]), (now, before), None, step, unit)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
-        given = [1.0 if variant.boldness is None else variant.boldness for variant in self.game.variants]
-        boldness = np.broadcast_to(np.array(given)[:, None, None], leverage.shape).copy()
+        boldness = np.empty(leverage.shape)
+        boldness[:] = self._given_boldness
         if self.game.averaged:
             boldness[-1] = np.maximum(1.0, AVERAGED_BOLDNESS / np.maximum(leverage[-1], 1e-9))
         return boldness
 
     def _clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
         limit = np.where(self._learnt >= _FIRST, _CLIP * np.sqrt(self._squares), np.inf)
-        clipped = np.clip(error, -limit, limit)
+        clipped = np.minimum(np.maximum(error, -limit), limit)
         rate = np.where(self._learnt > 0, 1.0 - _ERROR_MEMORY, 1.0) * known
         with np.errstate(over="ignore"):
-            self._squares += rate * (np.minimum(clipped**2, 1e300) - self._squares)
+            self._squares += rate * (np.minimum(clipped * clipped, 1e300) - self._squares)
         self._learnt += known
         return clipped
 
@@ -121,16 +127,15 @@ class JointServer:
         """Whether each agent makes the next step's joint forecast better; by the first variant."""
         if not known[0] or self._learnt[0] < _FIRST:
             return
-        e, limit = error[0, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
-        c = recalled[0, :, :, 0] * np.where(self._included, 1.0, -1.0)[:, None]
+        e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
+        # 1 for agents in the sums, -1 for those left out: of these, the question is what they would do within the sums.
+        sign = np.where(self._included, 1.0, -1.0)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            without = (e + c) ** 2 - e**2
-            # Of an agent that is left out, the question is what it would do within the sums.
-            worth = np.where(self._included[:, None], without, -without)
-        worth = np.clip(np.nan_to_num(worth, posinf=np.inf, neginf=-np.inf), -limit, limit)
+            worth = ((e + sign * c) ** 2 - e * e) * sign
+        worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
         self._worth += _WORTH_FADING * (worth - self._worth)
-        self._worth_squares += _WORTH_FADING * (worth**2 - self._worth_squares)
-        spread = np.sqrt(np.maximum(self._worth_squares - self._worth**2, 0.0))
+        self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)
+        spread = np.sqrt(np.maximum(self._worth_squares - self._worth * self._worth, 0.0))
         self._included = ~(self._worth < -_WORTH_LIMIT * spread).any(axis=1)
 
     def save(self) -> dict[str, np.ndarray]:

@@ -28,6 +28,7 @@ from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
 LEVELS = np.array([0.5, 0.9, 1.0])
 # Rows after a suspect label that teach nothing: inputs may repeat it as lags.
 _COOLING = 4
+_SMALL_PART, _NOTHING = 1e-12, 1e-9
 PERSISTENCE, JOINT = "persistence", "joint game"
 
 
@@ -83,8 +84,10 @@ class Loop:
         self.owner = np.concatenate(owners).astype(np.int64)  # the member each expert belongs to
         shares = np.bincount(self.owner, minlength=len(self.members))
         self._mixture = settings.rule(p * H, 1.0 / (np.count_nonzero(shares) * shares[self.owner]))
-        self._members = (self.owner == np.arange(len(self.members))[:, None]).astype(np.float64)
+        # Which member each expert belongs to, (experts, members).
+        self._members = (self.owner[:, None] == np.arange(len(self.members))).astype(np.float64)
         self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
+        self._back = np.arange(H)  # how many steps before the last one forecasts of each horizon were made
         self._largest = np.zeros((p, H))  # the furthest each target ever moved within 1 … H steps
         self._pending = Pending(p, H, len(self.owner), len(self.members))
         self._screen = Screen(p)
@@ -114,14 +117,14 @@ class Loop:
         awake = np.ones(len(self.owner), dtype=bool)
         awake[1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
         p, K = len(now), len(self.owner)
-        shared = np.broadcast_to(awake, (p * H, K))
-        flat = np.repeat(leverage, H, axis=0)
-        mixed = self._mixture.mix(experts.reshape(p * H, K), flat, shared)
+        shared = awake[None].repeat(p * H, axis=0)
+        mixed = self._mixture.mix(experts.reshape(p * H, K), leverage.repeat(H, axis=0), shared)
         weights = mixed.weights.reshape(p, H, K)[:, 0]
-        own, without = self._own(weights, experts[:, 0], awake), self._without(weights, experts[:, 0])
+        by_member = weights @ self._members
+        own, without = self._by_member(weights, experts[:, 0], awake, by_member)
         forecast = mixed.forecast.reshape(p, H).T
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
-        self.weights = (weights @ self._members.T).mean(axis=0)
+        self.weights = by_member.sum(axis=0) / p
         return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
 
     def learn(self, target: np.ndarray | None) -> Scored | None:
@@ -161,25 +164,22 @@ class Loop:
     def _learn_labels(self, step: int, target: np.ndarray, mixed: Mixed | None, taught: bool) -> Scored:
         """The label of the target after `step` came: all forecasts of it are scored, and learnt from."""
         history, H = self.history, self.settings.horizon
-        steps = step - np.arange(H)
+        steps = step - self._back
         known = self._pending.holds(steps)
-        steps = np.where(known, steps, step)
-        past = self._pending.take(
-            steps
-        )  # anchors (p, H), experts (p, H, K), leverage (p, H, K), awake (H, K), forecasts
+        if not known.all():
+            steps = np.where(known, steps, step)
+        past = self._pending.take(steps)
         changes = self._screen.clipped(target[:, None] - past.anchors)
-        self._largest = np.where(known, np.maximum(self._largest, np.abs(changes)), self._largest)
-        columns = len(target) * H
-        labelled, K = np.tile(known, len(target)), len(self.owner)
-        awake = np.broadcast_to(past.awake, (len(target), H, K)).reshape(columns, K)
-        experts = past.experts.reshape(columns, K)
-        self._mixture.learn(mixed, experts, past.leverage.reshape(columns, K), awake, np.repeat(target, H), labelled)
+        np.maximum(self._largest, np.abs(changes), out=self._largest, where=known)
+        p, K = len(target), len(self.owner)
+        labelled, awake = known[None].repeat(p, axis=0).ravel(), past.awake[None].repeat(p, axis=0).reshape(p * H, K)
+        experts, leverage = past.experts.reshape(p * H, K), past.leverage.reshape(p * H, K)
+        self._mixture.learn(mixed, experts, leverage, awake, target.repeat(H), labelled)
         if known[0]:
-            self.trust.learn(target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members.T > 0)
+            self.trust.learn(target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members > 0)
         if taught:
             usual = history.scales.change
-            scale = np.divide(1.0, usual, out=np.zeros_like(usual), where=usual > 0.0)
-            self._agents.learn(steps, changes * scale[:, None], known)
+            self._agents.learn(steps, changes * history.scales.inverse_change[:, None], known)
             if self._server is not None:
                 recalled = self._agents.recall(steps) * usual[:, None]
                 residuals = self._server.residuals(steps, changes, known, recalled, usual)
@@ -217,7 +217,7 @@ class Loop:
         experts[:, :, 0] = now[:, None]
         experts[:, :, 1:first] = self._means.T[:, None, :]
         experts[:, :, first:last] = said.experts
-        leverage[:, first:last] = said.reach - 1.0
+        leverage[:, first:last] = said.leverage
         self._joint: JointForecast | None = None
         if self._server is not None:
             rows = self._agents.public_now
@@ -225,31 +225,36 @@ class Loop:
             experts[:, :, last:] = now[:, None, None] + joint.changes.transpose(1, 2, 0)
             leverage[:, last:] = joint.leverage.T
             self._joint = joint
+        if not np.isfinite(experts).all():  # a forecast that is not a number counts as persistence
+            experts = np.where(np.isfinite(experts), experts, now[:, None, None])
+        if not np.isfinite(leverage).all():
+            leverage = np.where(np.isfinite(leverage), leverage, 0.0)
         low, high = (now[:, None] - self._largest)[:, :, None], (now[:, None] + self._largest)[:, :, None]
-        # A forecast that is not a number counts as persistence.
-        experts = np.where(np.isfinite(experts), experts, now[:, None, None])
-        return np.minimum(np.maximum(experts, low), high), np.where(np.isfinite(leverage), leverage, 0.0)
+        return np.minimum(np.maximum(experts, low), high), leverage
 
-    def _own(self, weights: np.ndarray, experts: np.ndarray, awake: np.ndarray) -> np.ndarray:
-        """Each member's own forecast, (members, y_dim): its experts by their weights in the mixture, else alike."""
-        members = self._members * awake
-        # A small equal part, so that members without weight have a forecast too.
-        counts = np.maximum(members.sum(axis=1), 1.0)
-        shares = members[None] * (weights[:, None, :] + 1e-12 / counts[:, None])
-        total = shares.sum(axis=2, keepdims=True)
-        shares = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0.0)
-        return np.einsum("kme,ke->mk", shares, experts)
+    def _by_member(self, weights, experts, awake: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each member's own forecast, and the federation's without it, both (members, y_dim).
 
-    def _without(self, weights: np.ndarray, experts: np.ndarray) -> np.ndarray:
-        """The forecast without each member, (members, y_dim): its experts left out, and its part of the joint ones."""
-        total = (weights * experts).sum(axis=1)
-        rest = 1.0 - weights @ self._members.T  # (y_dim, members)
-        left = total[:, None] - (weights * experts) @ self._members.T
+        weights, experts: (y_dim, experts).   shares: the members' weights, (y_dim, members). A member's own forecast is
+        that of its experts by their weights. Without a member its experts are left out, and its part of the joint ones.
+        """
+        weighted = weights * experts
+        of_members = weighted @ self._members
+        # A small equal part of the awake experts, so that members without weight have a forecast too.
+        counts = awake @ self._members
+        small = _SMALL_PART / np.maximum(counts, 1.0)
+        total = shares + small * counts
+        own = of_members + small * ((experts * awake) @ self._members)
+        own = own / total if total.all() else np.divide(own, total, out=np.zeros_like(own), where=total > 0.0)
+        left = weighted.sum(axis=1, keepdims=True) - of_members
         if self._joint is not None:
-            joint = weights[:, len(self.owner) - len(self._joint.changes) :]  # (y_dim, variants)
-            left[:, 1:-1] -= np.einsum("kv,vik->ki", joint, self._joint.shares[..., 0])
-        # Without a member that has all the weight, the last target is left.
-        return np.where(rest > 1e-9, left / np.where(rest > 1e-9, rest, 1.0), experts[:, :1]).T
+            joint = weights[:, None, len(self.owner) - len(self._joint.changes) :]  # (y_dim, 1, variants)
+            left[:, 1:-1] -= np.matmul(joint, self._joint.shares[..., 0].transpose(2, 0, 1))[:, 0]
+        rest = 1.0 - shares
+        if rest.min() <= _NOTHING:  # without a member that has all the weight, the last target is left
+            left = np.where(rest > _NOTHING, left, experts[:, :1])
+            rest = np.where(rest > _NOTHING, rest, 1.0)
+        return own.T, (left / rest).T
 
     def save(self) -> dict[str, np.ndarray]:
         own = {

@@ -36,20 +36,19 @@ class Pending:
     """The last REMEMBERED rows; a label that comes later than that is too late to teach."""
 
     def __init__(self, y_dim: int, horizon: int, experts: int, members: int):
-        self._anchors = np.zeros((REMEMBERED, y_dim))
-        self._experts = np.zeros((REMEMBERED, y_dim, horizon, experts))
-        self._leverage = np.zeros((REMEMBERED, y_dim, experts))
-        self._awake = np.zeros((REMEMBERED, experts), dtype=bool)
-        self._forecasts = np.zeros((REMEMBERED, horizon, y_dim))
-        self._own = np.zeros((REMEMBERED, members, y_dim))
-        self._without = np.zeros((REMEMBERED, members, y_dim))
         self._steps = np.full(REMEMBERED, -1)
+        self._anchors = np.zeros((REMEMBERED, y_dim))
+        self._said = Said(
+            np.zeros((REMEMBERED, y_dim, horizon, experts)), np.zeros((REMEMBERED, y_dim, experts)),
+            np.zeros((REMEMBERED, experts), dtype=bool), np.zeros((REMEMBERED, horizon, y_dim)),
+            np.zeros((REMEMBERED, members, y_dim)), np.zeros((REMEMBERED, members, y_dim)),
+        )  # fmt: skip
 
     def add(self, step: int, anchor: np.ndarray, said: Said) -> None:
         place = step % REMEMBERED
         self._steps[place], self._anchors[place] = step, anchor
-        for name, value in said._asdict().items():
-            getattr(self, f"_{name}")[place] = value
+        for kept, value in zip(self._said, said, strict=True):
+            kept[place] = value
 
     def holds(self, steps: np.ndarray) -> np.ndarray:
         """Which of the steps are remembered."""
@@ -57,21 +56,25 @@ class Pending:
 
     def take(self, steps: np.ndarray) -> Past:
         """steps: (horizon,): the forecast of horizon h was made at steps[h - 1]."""
+        experts, leverage, awake, forecasts, own, without = self._said
         places, horizons = steps % REMEMBERED, np.arange(len(steps))
-        experts = self._experts[places, :, horizons]  # (horizon, y_dim, experts)
+        if len(steps) == 1:  # the same as below, without copies
+            at = slice(places[0], places[0] + 1)
+            return Past(
+                self._anchors[at].T, experts[at.start], leverage[at].swapaxes(0, 1), awake[at], forecasts[at.start],
+                own[at.start], without[at.start],
+            )  # fmt: skip
         return Past(
-            self._anchors[places].T, experts.swapaxes(0, 1), self._leverage[places].swapaxes(0, 1),
-            self._awake[places], self._forecasts[places, horizons], self._own[places[0]], self._without[places[0]],
+            self._anchors[places].T, experts[places, :, horizons].swapaxes(0, 1), leverage[places].swapaxes(0, 1),
+            awake[places], forecasts[places, horizons], own[places[0]], without[places[0]],
         )  # fmt: skip
 
     def save(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, f"_{name}") for name in _STATE} | {"awake": self._awake, "steps": self._steps}
+        return {**self._said._asdict(), "anchors": self._anchors, "steps": self._steps}
 
     def restore(self, fields) -> None:
-        for name in _STATE:
-            setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
-        self._awake = fields.take("awake", self._awake.shape, dtype=bool)
+        self._said = Said(
+            *(fields.take(name, kept.shape, dtype=kept.dtype) for name, kept in self._said._asdict().items())
+        )
+        self._anchors = fields.take("anchors", self._anchors.shape)
         self._steps = fields.take("steps", self._steps.shape, dtype=np.int64, min=-1)
-
-
-_STATE = ("anchors", "experts", "leverage", "forecasts", "own", "without")

@@ -33,13 +33,15 @@ class TrustLog:
     def learn(self, target: np.ndarray, forecast: np.ndarray, own, without, awake: np.ndarray) -> None:
         """forecast: of the federation, (y_dim,).   own, without: each member's and without it, (members, y_dim)."""
         with np.errstate(over="ignore"):
-            losses = np.minimum(((own - target) ** 2).mean(axis=1), 1e300)
-            without_losses = np.minimum(((without - target) ** 2).mean(axis=1), 1e300)
-            loss = min(float(((forecast - target) ** 2).mean()), 1e300)
-        self._own += np.where(awake, losses, 0.0)
+            losses, without_losses = _losses(own - target), _losses(without - target)
+            loss = float(_losses(forecast - target))
+        # The recent sums of a member fade while it forecasts.
+        fading = np.where(awake, FADING, 1.0)
+        losses = losses * awake
+        self._own += losses
         self._count += awake
-        self._recent = np.where(awake, FADING * self._recent + losses, self._recent)
-        self._recent_count = np.where(awake, FADING * self._recent_count + 1.0, self._recent_count)
+        self._recent = fading * self._recent + losses
+        self._recent_count = fading * self._recent_count + awake
         self._without = FADING * self._without + without_losses
         self._federation = FADING * self._federation + np.array([loss, 1.0])
 
@@ -58,6 +60,11 @@ class TrustLog:
     def restore(self, fields) -> None:
         for name in _STATE:
             setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape, min=0.0))
+
+
+def _losses(errors: np.ndarray) -> np.ndarray:
+    """Mean squares over the last axis, small enough for sums of them."""
+    return np.minimum(np.vecdot(errors, errors) / errors.shape[-1], 1e300)
 
 
 _STATE = ("own", "count", "recent", "recent_count", "without", "federation")

@@ -1,8 +1,8 @@
 """Experts to one forecast: four rules weigh them, and a last rule weighs what those rules and persistence say.
 
-The rules are ML-Poly and log scores with a long, a middle and a short memory. ML-Poly and a log score over {persistence,
-the four rules} give two forecasts, which a log score mixes. docs/explanation/mixing.md says what each is worth. A column is
-one target at one horizon; every column has weights of its own.
+The rules are ML-Poly and log scores with a long, a middle and a short memory. ML-Poly and a log score over
+{persistence, the four rules} give two forecasts, which a log score mixes. docs/explanation/mixing.md says what each is
+worth. A column is one target at one horizon; every column has weights of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ LAST_SCALE_MEMORY = 0.5
 # Before so many labels nothing can be told from chance: the forecast is the last target.
 FIRST_LABELS = 4
 RULES = 1 + len(SCORE_MEMORY)
+# The memories beside (speeds, columns).
+_SCORE_MEMORY, _SCALE_MEMORY = SCORE_MEMORY[:, None], SCALE_MEMORY[:, None]
+_LAST_LOG_PRIOR = np.zeros(2)
 
 
 class Mixed(NamedTuple):
@@ -41,36 +44,39 @@ class AdaptiveMixture:
 
     >>> import numpy as np
     >>> mixture = AdaptiveMixture(1, np.array([0.5, 0.5]))
+    >>> leverage, awake, labelled = np.zeros((1, 2)), np.ones((1, 2), dtype=bool), np.ones(1, dtype=bool)
     >>> for y in range(8):
     ...     experts = np.array([[y - 1.0, float(y)]])
-    ...     mixed = mixture.mix(experts, np.zeros((1, 2)), np.ones((1, 2), dtype=bool))
-    ...     mixture.learn(mixed, experts, np.zeros((1, 2)), np.ones((1, 2), dtype=bool), np.array([y]), np.ones(1, dtype=bool))
+    ...     mixed = mixture.mix(experts, leverage, awake)
+    ...     errors = mixture.learn(mixed, experts, leverage, awake, np.array([y]), labelled)
     >>> mixed.weights.round(3)
     array([[0., 1.]])
     """
 
     def __init__(self, columns: int, prior: np.ndarray):
-        experts, speeds = len(prior), len(SCORE_MEMORY)
+        experts, speeds = len(prior), (len(SCORE_MEMORY),)
         self._log_prior = np.log(prior / prior.sum())
-        self._memory, self._scale_memory = np.repeat(SCORE_MEMORY, columns), np.repeat(SCALE_MEMORY, columns)
         top = np.full(1 + RULES, (1.0 - PERSISTENCE_PRIOR) / RULES)
         top[0] = PERSISTENCE_PRIOR
         self._top_log_prior = np.log(top)
         self._labels = np.zeros(columns, dtype=np.int64)
         self._state = MixtureState(
-            error_scale.init(columns), ml_poly.init(columns, experts), log_score.init(speeds * columns, experts),
+            error_scale.init(columns), ml_poly.init(columns, experts), log_score.init(columns, experts, rules=speeds),
             ml_poly.init(columns, 1 + RULES), log_score.init(columns, 1 + RULES), log_score.init(columns, 2),
         )  # fmt: skip
+        self._top: TopWeights | None = None  # until something is learnt
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
         """All (columns, experts); forecasts of sleeping experts are not read. Changes nothing."""
-        rules = self._rule_weights(leverage, awake)
-        said = self._said(rules, np.where(awake, forecasts, 0.0))
-        top, *_ = self._top_weights()
-        top[self._labels < FIRST_LABELS] = np.eye(1, 1 + RULES)
+        complete = bool(awake.all())
+        rules = self._rule_weights(leverage, None if complete else awake)
+        said = _said(rules, forecasts if complete else np.where(awake, forecasts, 0.0))
+        top, early = self._top_weights().forecast, self._labels < FIRST_LABELS
+        if early.any():
+            top = np.where(early[:, None], np.eye(1, 1 + RULES), top)
         weights = np.matmul(top[:, None, 1:], rules)[:, 0]
         weights[:, 0] += top[:, 0]
-        return Mixed((top * said).sum(axis=1), weights, rules, top)
+        return Mixed(np.vecdot(top, said), weights, rules, top)
 
     def learn(
         self, mixed: Mixed | None, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray, target: np.ndarray,
@@ -80,21 +86,20 @@ class AdaptiveMixture:
 
         target: (columns,).   labelled: (columns,), whether a column has a label.
         """
-        state = self._state
+        state, (_, poly, score, last) = self._state, self._top_weights()
         rules = self._rule_weights(leverage, awake) if mixed is None else mixed.rules
+        self._top = None
         errors = error_scale.observe(state.scale, forecasts, target, awake, labelled)
-        over_rules = _of_rules(errors, self._said(rules, errors.values), labelled)
-        _, poly, score, last = self._top_weights()
-        both = np.stack([(poly * over_rules.values).sum(axis=1), (score * over_rules.values).sum(axis=1)], axis=1)
-        over_both = _of_rules(errors, both, labelled)
+        over_rules = _of_rules(errors, _said(rules, errors.values), labelled)
+        both = np.empty(last.shape)
+        both[:, 0], both[:, 1] = np.vecdot(poly, over_rules.values), np.vecdot(score, over_rules.values)
+        over_both = over_rules._replace(values=both)
         log_score.learn(state.last, over_both, last, memory=TOP_MEMORY, scale_memory=LAST_SCALE_MEMORY)
         ml_poly.learn(state.top_poly, over_rules, poly)
         log_score.learn(state.top_scores, over_rules, score, memory=TOP_MEMORY, scale_memory=TOP_SCALE_MEMORY)
         ml_poly.learn(state.poly, errors, rules[:, 0])
-        each = _tiled(errors, len(SCORE_MEMORY))
-        weights = rules[:, 1:].swapaxes(0, 1).reshape(each.values.shape)
-        memory = {"memory": self._memory, "scale_memory": self._scale_memory}
-        log_score.learn(state.scores, each, weights, **memory, leverage=np.concatenate([leverage] * len(SCORE_MEMORY)))
+        each, memory = rules[:, 1:].swapaxes(0, 1), {"memory": _SCORE_MEMORY, "scale_memory": _SCALE_MEMORY}
+        log_score.learn(state.scores, errors, each, **memory, leverage=leverage)
         self._labels += labelled
         return errors
 
@@ -106,30 +111,36 @@ class AdaptiveMixture:
 
     def restore(self, fields) -> None:
         self._labels = fields.take("labels", self._labels.shape, dtype=np.int64, min=0)
+        self._top = None
         for name, part in self._state._asdict().items():
             for field, value in part._asdict().items():
                 low = None if field in ("score", "regret") else 0
                 value[...] = fields.take(f"{name}.{field}", value.shape, dtype=value.dtype, min=low)
 
-    def _rule_weights(self, leverage: np.ndarray, awake: np.ndarray) -> np.ndarray:
-        speeds, (columns, experts) = len(SCORE_MEMORY), awake.shape
+    def _rule_weights(self, leverage: np.ndarray, awake: np.ndarray | None) -> np.ndarray:
+        """(columns, rules, experts). awake: None if all experts are."""
+        columns, experts = leverage.shape
         weights = np.empty((columns, RULES, experts))
         weights[:, 0] = ml_poly.weights(self._state.poly, awake)
-        tiled = [np.concatenate([part] * speeds) for part in (awake, leverage)]
-        scores = log_score.weights(self._state.scores, self._log_prior, *tiled)
-        weights[:, 1:] = scores.reshape(speeds, columns, experts).swapaxes(0, 1)
+        weights[:, 1:] = log_score.weights(self._state.scores, self._log_prior, awake, leverage).swapaxes(0, 1)
         return weights
 
-    def _said(self, rules: np.ndarray, forecasts: np.ndarray) -> np.ndarray:
-        """What persistence and each rule say, (columns, 1 + rules)."""
-        return np.concatenate([forecasts[:, :1], np.matmul(rules, forecasts[:, :, None])[:, :, 0]], axis=1)
+    def _top_weights(self) -> TopWeights:
+        if self._top is None:
+            poly = ml_poly.weights(self._state.top_poly)
+            score = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
+            last = log_score.weights(self._state.last, _LAST_LOG_PRIOR, precision=0.0)
+            self._top = TopWeights(last[:, :1] * poly + last[:, 1:] * score, poly, score, last)
+        return self._top
 
-    def _top_weights(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of persistence and the rules: in the forecast, by ML-Poly, by log score; and of these two."""
-        poly = ml_poly.weights(self._state.top_poly)
-        score = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
-        last = log_score.weights(self._state.last, np.zeros(2), precision=0.0)
-        return last[:, :1] * poly + last[:, 1:] * score, poly, score, last
+
+class TopWeights(NamedTuple):
+    """Weights of persistence and the rules, (columns, 1 + rules), and of what makes them."""
+
+    forecast: np.ndarray  # in the forecast
+    poly: np.ndarray  # by ML-Poly
+    score: np.ndarray  # by log score
+    last: np.ndarray  # of these two, (columns, 2)
 
 
 class MixtureState(NamedTuple):
@@ -143,13 +154,14 @@ class MixtureState(NamedTuple):
     last: LogScoreState
 
 
+def _said(rules: np.ndarray, forecasts: np.ndarray) -> np.ndarray:
+    """What persistence and each rule say, (columns, 1 + rules)."""
+    said = np.empty((len(rules), 1 + RULES))
+    said[:, 0] = forecasts[:, 0]
+    said[:, 1:] = np.matmul(rules, forecasts[:, :, None])[:, :, 0]
+    return said
+
+
 def _of_rules(errors: Errors, values: np.ndarray, labelled: np.ndarray) -> Errors:
     """The errors of mixtures of the experts, none of which sleeps."""
-    complete = bool(labelled.all())
-    return errors._replace(values=values, awake=np.broadcast_to(labelled[:, None], values.shape), complete=complete)
-
-
-def _tiled(errors: Errors, times: int) -> Errors:
-    """The same errors for several rules at once."""
-    parts = [part if isinstance(part, bool) else np.concatenate([part] * times) for part in errors]
-    return Errors(*parts)
+    return errors._replace(values=values, awake=labelled[:, None], complete=bool(labelled.all()))

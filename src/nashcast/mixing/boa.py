@@ -87,11 +87,11 @@ def softmax(logs: np.ndarray, awake: np.ndarray | None) -> np.ndarray:
     """Normalised exponentials along the last axis, 0 where asleep; all 0 where every expert is."""
     if awake is not None:
         logs = np.where(awake, logs, -np.inf)
-    best = logs.max(axis=-1, keepdims=True)
+    best = np.maximum.reduce(logs, axis=-1, keepdims=True)
     if awake is not None:
         best = np.maximum(best, -1e300)  # a column in which every expert sleeps
     w = np.exp(logs - best)
-    total = w.sum(axis=-1, keepdims=True)
+    total = np.add.reduce(w, axis=-1, keepdims=True)
     if awake is not None:
         total[total == 0.0] = 1.0
     w /= total

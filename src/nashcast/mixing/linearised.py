@@ -39,12 +39,12 @@ def linear_gains(errors: Errors, weights: np.ndarray) -> np.ndarray:
 
 
 def mixture_error(errors: Errors, weights: np.ndarray) -> np.ndarray:
-    """(columns,): the bounded error of the awake experts' mixture."""
+    """(columns,): the bounded error of the awake experts' mixture; (…, columns) for weights of several rules."""
     e = errors.values
     if errors.complete:
         return np.vecdot(weights, e)
     p = weights * errors.awake
-    total = p.sum(axis=1)
+    total = p.sum(axis=-1)
     return np.divide(np.vecdot(p, e), total, out=np.zeros_like(total), where=total > 0.0)
 
 

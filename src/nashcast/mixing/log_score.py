@@ -33,7 +33,7 @@ _LEAST = 1e-300
 
 
 class LogScoreState(NamedTuple):
-    """Fading sums over the steps so far."""
+    """Fading sums over the steps so far. Several rules with the same experts may stand in further axes before these."""
 
     score: np.ndarray  # log likelihoods, 0 for the best, (columns, experts)
     squares: np.ndarray  # e²/q, (columns, experts)
@@ -41,10 +41,11 @@ class LogScoreState(NamedTuple):
     steps: np.ndarray  # labels so far, (columns,)
 
 
-def init(columns: int, experts: int) -> LogScoreState:
-    """Nothing is learnt yet."""
-    shape = (columns, experts)
-    return LogScoreState(np.zeros(shape), np.zeros(shape), np.zeros(columns), np.zeros(columns, dtype=np.int64))
+def init(columns: int, experts: int, *, rules: tuple[int, ...] = ()) -> LogScoreState:
+    """Nothing is learnt yet. rules: lengths of further axes; everything below serves them at once."""
+    shape = (*rules, columns)
+    each = np.zeros((*shape, experts))
+    return LogScoreState(each, each.copy(), np.zeros(shape), np.zeros(shape, dtype=np.int64))
 
 
 def weights(
@@ -64,8 +65,11 @@ def weights(
         v = np.maximum(state.squares, _floor(state.squares))
         if leverage is not None:
             v *= 1.0 + leverage
-        # Before the first label every expert has the same variance.
-        logs -= np.where(state.count > 0.0, precision, 0.0)[:, None] * np.log(v)
+        logs_v = np.log(v)
+        logs_v *= precision
+        if not state.count.all():  # before the first label every expert has the same variance
+            logs_v[state.count == 0.0] = 0.0
+        logs -= logs_v
     return softmax(logs, awake)
 
 
@@ -88,38 +92,39 @@ def learn(
     q = None if leverage is None else 1.0 + leverage
     labelled = None
     if not errors.complete:
-        labelled = awake.any(axis=1)
-        e = np.where(awake, e, mixture_error(errors, weights)[:, None])
+        labelled = awake.any(axis=-1)
+        e = np.where(awake, e, mixture_error(errors, weights)[..., None])
         q = None if q is None else np.where(awake, q, 1.0)
     young = 1.0 / (1.0 + state.steps / GROWTH)
     fading, scale_fading = np.minimum(memory, 1.0 - young / 5.0), np.minimum(scale_memory, 1.0 - young)
     count = scale_fading * state.count + 1.0
     e2 = e * e
-    squares = scale_fading[:, None] * state.squares
+    squares = scale_fading[..., None] * state.squares
     squares += e2 if q is None else e2 / q
     # An expert's variance exceeds that of the largest bounded error only where the usual error has fallen.
-    np.minimum(squares, (error_scale.CLIP**2 * errors.usual * count)[:, None], out=squares)
-    variance = np.maximum(squares, _floor(squares)) / count[:, None]
+    np.minimum(squares, (error_scale.CLIP**2 * errors.usual * count)[..., None], out=squares)
+    variance = np.maximum(squares, _floor(squares))
+    variance /= count[..., None]
     if q is not None:
         variance *= q
-    score = fading[:, None] * state.score - 0.5 * np.log(variance)
-    e2 /= FREEDOM * variance
-    score -= 0.5 * (FREEDOM + 1.0) * np.log1p(e2)
-    score -= score.max(axis=1, keepdims=True)
+    score = fading[..., None] * state.score - 0.5 * np.log(variance)
+    variance *= FREEDOM
+    score -= 0.5 * (FREEDOM + 1.0) * np.log1p(e2 / variance)
+    score -= np.maximum.reduce(score, axis=-1, keepdims=True)
     np.maximum(score, -CAP, out=score)
     if labelled is None or labelled.all():
         state.score[:], state.squares[:], state.count[:] = score, squares, count
         state.steps[:] += 1
     else:
-        np.copyto(state.score, score, where=labelled[:, None])
-        np.copyto(state.squares, squares, where=labelled[:, None])
+        np.copyto(state.score, score, where=labelled[..., None])
+        np.copyto(state.squares, squares, where=labelled[..., None])
         np.copyto(state.count, count, where=labelled)
         state.steps[:] += labelled
     return state
 
 
 def _floor(squares: np.ndarray) -> np.ndarray:
-    return np.maximum(_ROUNDING * squares.max(axis=1, keepdims=True), _LEAST)
+    return np.maximum(_ROUNDING * np.maximum.reduce(squares, axis=-1, keepdims=True), _LEAST)
 
 
 class LogScore(ExpertRule):

@@ -46,7 +46,7 @@ def weights(state: MLPolyState, awake: np.ndarray | None = None, prior: np.ndarr
         p *= prior
     if awake is not None:
         p *= awake
-    total = p.sum(axis=1)
+    total = np.add.reduce(p, axis=1)
     if not total.all():
         undecided = total == 0.0
         start = np.ones_like(p) if prior is None else np.broadcast_to(prior, p.shape)
@@ -67,7 +67,7 @@ def learn(state: MLPolyState, errors: Errors, weights: np.ndarray) -> MLPolyStat
 def learn_gains(state: MLPolyState, gains: np.ndarray, scale: StepScale) -> MLPolyState:
     """The same from gains, (columns, experts)."""
     R, V, B = state
-    factor, growth = linearised.normalise(B, np.abs(gains).max(axis=1), scale)
+    factor, growth = linearised.normalise(B, np.maximum.reduce(np.abs(gains), axis=1), scale)
     r = gains * factor[:, None]
     R += r
     V += r * r
