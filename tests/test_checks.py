@@ -20,27 +20,37 @@ from river import preprocessing as river_preprocessing
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-from nashcast import Agent, InvalidInput, Moments, NashcastError
+from nashcast import InvalidInput, NashcastError
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.checks import ContractViolation, agent_checks, check_agent, check_encoder, encoder_checks, is_plain
 from nashcast.encoders import (
+    Analogs,
     BuiltEncoder,
+    BuiltForecaster,
     Callable,
     EchoState,
     Embeddings,
     Forecaster,
+    Lags,
     Linear,
     OnnxModel,
     Persistence,
-    QuadraticLags,
+    Quadratic,
     RandomFeatures,
+    RandomLags,
+    Reservoir,
     RiverModel,
+    RowEncoder,
     Seasonal,
+    SeasonalSmoothing,
     SklearnRegressor,
     SklearnTransformer,
     Transformer,
+    Trend,
 )
 from nashcast.encoders.transformer import weight_shapes
+from nashcast.games.moments.features import Moments
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "write-an-encoder.md"
 DIMENSIONS = [(1, 1), (4, 1), (1, 3), (4, 3)]  # x_dim, y_dim
@@ -64,15 +74,33 @@ BUILT_IN = [
     EchoState(features=2, seed=1, activation="relu", spectral_radius=0.9),
     Linear(lags=1),
     Linear(lags=3),
-    QuadraticLags(lags=2),
     Callable(wide, features=2, seed=5),
+]
+# Those that look at the targets too: agents of the paper's algorithm have no use for them.
+OF_TARGETS = [
+    Trend(),
+    Lags(),
+    Lags(lags=8, changes=True),
+    Seasonal(),
+    Quadratic(),
+    RandomLags(hidden=5, seed=2),
+    Reservoir(hidden=5, seed=2),
+    Analogs(),
+    Analogs(memory=6),
+    SeasonalSmoothing(),
 ]
 
 
 @pytest.mark.parametrize(("x_dim", "y_dim"), DIMENSIONS)
-@pytest.mark.parametrize("encoder", BUILT_IN, ids=named)
+@pytest.mark.parametrize("encoder", [*BUILT_IN, *OF_TARGETS], ids=named)
 def test_built_in_encoders_keep_every_contract(encoder, x_dim, y_dim):
     assert check_encoder(encoder, x_dim=x_dim, y_dim=y_dim) == [name for name, _ in encoder_checks()]
+
+
+@pytest.mark.parametrize("encoder", OF_TARGETS, ids=named)
+def test_encoders_of_targets_need_no_inputs_and_may_have_many(encoder):
+    for x_dim in (0, 40):
+        check_encoder(encoder, x_dim=x_dim, y_dim=2)
 
 
 @pytest.mark.parametrize(("x_dim", "y_dim"), DIMENSIONS)
@@ -150,8 +178,6 @@ def embeddings_url(monkeypatch):
 
 
 WRAPPED = {
-    "seasonal": (lambda folder: Seasonal(period=4), 2),
-    "seasonal, found": (lambda folder: Seasonal(largest=5, columns=[2, 0]), 2),
     "forecaster": (lambda folder: Forecaster(lambda x: [x[0], x[1] + x[2]]), 2),
     "sklearn regressor": (lambda folder: SklearnRegressor(LinearRegression().fit(FITTED_ON, FITTED_TO)), 2),
     "sklearn transformer": (lambda folder: SklearnTransformer(PolynomialFeatures(3).fit(FITTED_ON), 4, seed=3), 2),
@@ -178,13 +204,13 @@ def test_embeddings_of_a_server_keep_every_contract(embeddings_url):
 @pytest.mark.parametrize(("x_dim", "y_dim"), DIMENSIONS)
 @pytest.mark.parametrize("encoder", BUILT_IN, ids=named)
 def test_the_built_in_agent_keeps_every_contract(encoder, x_dim, y_dim):
-    passed = check_agent(lambda: Agent(encoder, decay=0.1), x_dim=x_dim, y_dim=y_dim)
+    passed = check_agent(lambda: PaperAgent(encoder, decay=0.1), x_dim=x_dim, y_dim=y_dim)
     assert passed == [name for name, _ in agent_checks()]
 
 
 def test_the_built_in_agent_with_long_memory_and_with_relative_features():
-    check_agent(lambda: Agent(RandomFeatures(features=3, seed=1), forgetting=0.9), x_dim=2, y_dim=2)
-    check_agent(lambda: Agent(Of(RelativeForecast)), x_dim=2, y_dim=2)
+    check_agent(lambda: PaperAgent(RandomFeatures(features=3, seed=1), forgetting=0.9), x_dim=2, y_dim=2)
+    check_agent(lambda: PaperAgent(Of(RelativeForecast)), x_dim=2, y_dim=2)
 
 
 def test_the_seed_and_the_inputs_can_be_chosen():
@@ -200,7 +226,7 @@ def test_the_seed_and_the_inputs_can_be_chosen():
         ({"inputs": np.zeros((7, 2))}, r"inputs: got shape \(7, 2\)"),
         ({"inputs": np.zeros((9, 3))}, r"inputs: got shape \(9, 3\)"),
         ({"inputs": np.full((9, 2), np.nan)}, "inputs: got nan"),
-        ({"x_dim": 0}, "x_dim: got int 0"),
+        ({"x_dim": -1}, "x_dim: got int -1"),
         ({"y_dim": 1.5}, "y_dim: got float 1.5"),
     ],
 )
@@ -209,12 +235,12 @@ def test_misuse_is_no_violation(change, words):
         check_encoder(Persistence(), **{"x_dim": 2, "y_dim": 1, **change})
     if "inputs" not in change:
         with pytest.raises(InvalidInput, match=words):
-            check_agent(lambda: Agent(Persistence()), **{"x_dim": 2, "y_dim": 1, **change})
+            check_agent(lambda: PaperAgent(Persistence()), **{"x_dim": 2, "y_dim": 1, **change})
 
 
 def test_check_agent_wants_a_function():
-    with pytest.raises(InvalidInput, match="make_agent: got Agent"):
-        check_agent(Agent(Persistence()), x_dim=1, y_dim=1)
+    with pytest.raises(InvalidInput, match="make_agent: got PaperAgent"):
+        check_agent(PaperAgent(Persistence()), x_dim=1, y_dim=1)
 
 
 class Pair(NamedTuple):
@@ -247,17 +273,22 @@ class Sound(BuiltEncoder):
     def features_of(self, total, noise):
         return np.tile(np.tanh(total) + self.sigma * noise.standard_normal(2), (self.y_dim, 1))
 
-    def encode(self, x, state, noise):
-        total = 0.5 * state + float(x.sum())
-        return self.features_of(total, noise), total
+    def advance(self, context):
+        return 0.5 * context.state + float(context.x.sum())
+
+    def encode(self, context):
+        return self.features_of(context.state, context.noise)
 
 
 class SoundWithoutMemory(Sound):
     def start(self):
         return None
 
-    def encode(self, x, state, noise):
-        return self.features_of(x.sum(), noise), None
+    def advance(self, context):
+        return None
+
+    def encode(self, context):
+        return self.features_of(context.x.sum(), context.noise)
 
     def moments(self, inputs, features, noise):
         T, p, d = features.shape
@@ -277,9 +308,11 @@ class Walk(Sound):
     def start(self):
         return np.zeros(2)
 
-    def encode(self, x, state, noise):
-        state = state + self.sigma * noise.standard_normal(2)
-        return np.tile(state, (self.y_dim, 1)), state
+    def advance(self, context):
+        return context.state + self.sigma * context.noise.standard_normal(2)
+
+    def encode(self, context):
+        return np.tile(context.state, (self.y_dim, 1))
 
     def moments(self, inputs, features, noise):
         T, p, d = features.shape
@@ -367,16 +400,20 @@ class ListState(Certain):
     def start(self):
         return [0.0]
 
-    def encode(self, x, state, noise):
-        Z, total = super().encode(x, state[0], noise)
-        return Z, [total]
+    def advance(self, context):
+        return [super().advance(context._replace(state=context.state[0]))]
+
+    def encode(self, context):
+        return super().encode(context._replace(state=context.state[0]))
 
 
 class GeneratorState(Certain):
-    def encode(self, x, state, noise):
-        total = 0.0 if isinstance(state, float) else state[0]
-        Z, total = super().encode(x, total, noise)
-        return Z, (total, np.random.default_rng(0))
+    def advance(self, context):
+        total = 0.0 if isinstance(context.state, float) else context.state[0]
+        return super().advance(context._replace(state=total)), np.random.default_rng(0)
+
+    def encode(self, context):
+        return super().encode(context._replace(state=context.state[0]))
 
 
 class Learns(Certain):
@@ -384,24 +421,49 @@ class Learns(Certain):
         super().__init__(x_dim, y_dim)
         self.mean = np.zeros(x_dim)
 
-    def encode(self, x, state, noise):
-        self.mean = 0.9 * self.mean + 0.1 * x
-        return super().encode(x - self.mean, state, noise)
+    def advance(self, context):
+        self.mean = 0.9 * self.mean + 0.1 * context.x
+        return super().advance(context._replace(x=context.x - self.mean))
+
+
+class LearnsWhileEncoding(Certain):
+    steps = 0
+
+    def encode(self, context):
+        self.steps += 1
+        return super().encode(context) / self.steps
 
 
 class WritesToX(Certain):
-    def encode(self, x, state, noise):
-        x -= 0.1
-        return super().encode(x, state, noise)
+    def advance(self, context):
+        context.x[:] -= 0.1
+        return super().advance(context)
+
+
+class WritesToTargets(Certain):
+    past_targets = 3
+
+    def encode(self, context):
+        context.targets[-1] += 1.0
+        return super().encode(context)
+
+
+class WritesTheSame(Certain):
+    def encode(self, context):
+        context.x[:] = context.x
+        return super().encode(context)
 
 
 class WritesToState(Certain):
     def start(self):
         return np.zeros(1)
 
-    def encode(self, x, state, noise):
-        state[0] = 0.5 * state[0] + x.sum()
-        return self.features_of(state[0], noise), state
+    def advance(self, context):
+        context.state[0] = 0.5 * context.state[0] + context.x.sum()
+        return context.state
+
+    def encode(self, context):
+        return self.features_of(context.state[0], context.noise)
 
 
 class OwnRandomness(Certain):
@@ -443,9 +505,16 @@ class ScalesTheSeries(Certain):
 
 
 class LooksThroughTheRow(Certain):
-    def encode(self, x, state, noise):
-        later = 0.0 if x.base is None else x.base[-1].sum()
-        return super().encode(x + later, state, noise)
+    def advance(self, context):
+        later = 0.0 if context.x.base is None else context.x.base[-1].sum()
+        return super().advance(context._replace(x=context.x + later))
+
+
+class LooksThroughTheTargets(Certain):
+    past_targets = 1
+
+    def encode(self, context):
+        return super().encode(context) + context.targets.base[context.targets.base.any(axis=1)][-1].sum()
 
 
 class RoundedSeries(Certain):
@@ -473,9 +542,26 @@ class NamedState(Certain):
     def start(self):
         return Pair(0.0, 0)
 
-    def encode(self, x, state, noise):
-        Z, total = super().encode(x, state.x, noise)
-        return Z, Pair(total, state.steps + 1)
+    def advance(self, context):
+        return Pair(super().advance(context._replace(state=context.state.x)), context.state.steps + 1)
+
+    def encode(self, context):
+        return super().encode(context._replace(state=context.state.x))
+
+
+class AnotherKindOfState(Certain):
+    """A number first, then an array."""
+
+    def advance(self, context):
+        return np.atleast_1d(super().advance(context._replace(state=float(np.sum(context.state)))))
+
+    def encode(self, context):
+        return super().encode(context._replace(state=float(context.state[0])))
+
+
+class UsesTargetsUndeclared(Certain):
+    def encode(self, context):
+        return super().encode(context) + context.targets.sum()
 
 
 class SpreadsNaN(Certain):
@@ -485,16 +571,16 @@ class SpreadsNaN(Certain):
 class SpreadsNaNLater(Certain):
     accepts_missing = True
 
-    def encode(self, x, state, noise):
-        Z, total = super().encode(x, state, noise)
-        return (Z, total) if np.isfinite(x).all() else (np.zeros_like(Z), total)
+    def encode(self, context):
+        Z = super().encode(context)
+        return Z if np.isfinite(context.x).all() else np.zeros_like(Z)
 
 
 class FillsNaN(Certain):
     accepts_missing = True
 
-    def encode(self, x, state, noise):
-        return super().encode(np.nan_to_num(x), state, noise)
+    def advance(self, context):
+        return super().advance(context._replace(x=np.nan_to_num(context.x)))
 
 
 class NoisyButCertain(SoundWithoutMemory):
@@ -557,6 +643,86 @@ class SampledWithBias(SoundWithoutMemory):
         return Moments(m + 0.1 + 0.05 * noise.standard_normal(1)[0], C)
 
 
+class Counted(RowEncoder):
+    """The value of each target, and how many rows there were before."""
+
+    features = 2
+
+    def __init__(self, x_dim, y_dim):
+        self.y_dim = y_dim
+
+    def start(self):
+        return 0
+
+    def advance(self, context):
+        return context.state + 1
+
+    def encode(self, context):
+        return self.encode_rows(context.rows, context.state - 1)[0][0]
+
+    def encode_rows(self, rows, state):
+        counted = np.broadcast_to(state + np.arange(rows.count)[:, None], (rows.count, self.y_dim))
+        return np.stack([rows.value(0), counted * 1.0], axis=2), state + rows.count
+
+
+class StandardisesTheRows(Counted):
+    def encode_rows(self, rows, state):
+        Z, state = super().encode_rows(rows, state)
+        return Z - Z.mean(axis=0), state
+
+
+class ForgetsRows(Counted):
+    def encode_rows(self, rows, state):
+        return super().encode_rows(rows, state)[0], state + 1
+
+
+class OtherRows(Counted):
+    def encode_rows(self, rows, state):
+        Z, after = super().encode_rows(rows, state)
+        return Z, after
+
+    def encode(self, context):
+        return super().encode(context) + 1.0
+
+
+class LastValue(BuiltForecaster):
+    """The last target, and nothing beyond the next one."""
+
+    forecasts = 2
+    past_targets = 1
+
+    def __init__(self, x_dim, y_dim):
+        self.y_dim = y_dim
+
+    def forecast(self, context, horizon):
+        said = np.full((2, horizon, self.y_dim), np.nan)
+        said[:, 0] = context.targets[-1]
+        return said
+
+
+class NoHorizon(LastValue):
+    def forecast(self, context, horizon):
+        return super().forecast(context, 1)
+
+
+class OtherFeatures(LastValue):
+    def encode(self, context):
+        return super().encode(context) - context.targets[-1][:, None]
+
+
+class Infinite(LastValue):
+    def forecast(self, context, horizon):
+        said = super().forecast(context, horizon)
+        said[:, 1:] = np.inf
+        return said
+
+
+@pytest.mark.parametrize("built", [Counted, LastValue])
+@pytest.mark.parametrize(("x_dim", "y_dim"), DIMENSIONS)
+def test_rows_and_forecasters_broken_below_are_sound_before(built, x_dim, y_dim):
+    check_encoder(Of(built), x_dim=x_dim, y_dim=y_dim)
+
+
 BROKEN_ENCODERS = [
     ("builds", NoFeatures, "features is NoneType None"),
     ("builds", HalfAFeature, "features is float 0.5"),
@@ -564,29 +730,41 @@ BROKEN_ENCODERS = [
     ("builds", Perhaps, "accepts_missing is str 'perhaps'"),
     ("builds", DoesNotBuild, r"raised RuntimeError: no such model\. Set"),
     ("shapes", Flat, r"encode gave an array of shape \(2,\)"),
-    ("shapes", SeriesOfOneTarget, r"encode_series gave an array of shape \(12, 1, 2\)"),
+    ("shapes", SeriesOfOneTarget, r"encode_series gave an array of shape \(24, 1, 2\)"),
     ("shapes", ListOfNumbers, "encode gave list"),
     ("numbers", Logarithm, "not finite"),
     ("numbers", Single, "what encode gave at step 0 has type float32"),
     ("numbers", SingleSeries, "what encode_series gave has type float32"),
     ("plain state", ListState, "the state before step 0 is list"),
     ("plain state", GeneratorState, "the state before step 1 is tuple"),
-    ("purity", Learns, "other features the second time"),
-    ("purity", WritesToX, "encode changed x"),
-    ("purity", WritesToState, "encode changed the state it was given"),
+    ("purity", Learns, "the second time"),
+    ("purity", LearnsWhileEncoding, "other features the second time"),
+    ("purity", WritesToX, "changed the context it was given"),
+    ("purity", WritesToTargets, "changed the context it was given"),
+    ("purity", WritesTheSame, "read-only"),
+    ("purity", WritesToState, "changed the state it was given"),
     ("purity", OwnRandomness, "other features the second time"),
     ("purity", MomentsWithOwnRandomness, "moments gave something else"),
     ("purity", MomentsWriteToFeatures, "moments changed its inputs or features"),
     ("determinism", Unseeded, "two builds"),
     ("causality", ScalesTheSeries, "through encode_series"),
     ("causality", LooksThroughTheRow, "through encode, "),
+    ("causality", LooksThroughTheTargets, "through encode, "),
     ("batched", RoundedSeries, "off from encode one by one"),
     ("batched", SeriesFromTheStart, "off from encode one by one"),
     ("batched", SeriesFromStepZero, "off from encode one by one"),
     ("batched", SeriesKeepsItsState, "ends in another state"),
+    ("batched", UsesTargetsUndeclared, "off from encode one by one"),
     ("resuming", NamedState, "AttributeError"),
+    ("resuming", AnotherKindOfState, "a state of another encoder"),
     ("missing inputs", SpreadsNaN, "x with NaN at step 0 gave features not finite at step 0"),
     ("missing inputs", SpreadsNaNLater, "x with NaN at step 0 gave features not finite at step 1"),
+    ("rows", StandardisesTheRows, "encode_rows of 12 rows is off|encode_rows of 24 rows is off"),
+    ("rows", ForgetsRows, "ends in another state"),
+    ("rows", OtherRows, "not what advance and encode gave"),
+    ("forecasts", NoHorizon, r"not \(forecasts, horizon, y_dim\) = \(2, 3, 3\)"),
+    ("forecasts", OtherFeatures, "something else than the forecast of the next target"),
+    ("forecasts", Infinite, "is infinite"),
     ("certain features", NoisyButCertain, "moments gives None"),
     ("moment shapes", OnlyAMean, "not a mean and a covariance"),
     ("moment shapes", changed("FlatMean", mean=lambda m: m[:, :, 0]), r"the mean is an array of shape \(4, 3\)"),
@@ -626,7 +804,7 @@ def test_every_encoder_contract_is_broken_once_above():
 # Agents: the built-in one, broken in one place.
 
 
-class SoundAgent(Agent):
+class SoundAgent(PaperAgent):
     def __init__(self):
         super().__init__(RandomFeatures(features=2, seed=1))
 

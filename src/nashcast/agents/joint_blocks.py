@@ -91,9 +91,9 @@ class JointBlocks:
         unexplained = features
         if self._coefficients.shape[3]:
             unexplained = features - np.matmul(self._coefficients, public[..., None])[..., 0]
-        z, absent = unexplained, np.logical_not(np.asarray(features.any(axis=(1, 2))))
-        if absent.any():
-            z = np.where(absent[:, None, None], 0.0, unexplained)
+        z, present = unexplained, features.reshape(len(features), -1).any(axis=1)
+        if not present.all():
+            z = np.where(present[:, None, None], unexplained, 0.0)
         prior = self._information * self._forgetting
         diagonals = prior.reshape(*prior.shape[:3], -1)[..., :: z.shape[2] + 1]
         diagonals += self._refill

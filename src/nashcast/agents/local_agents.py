@@ -138,15 +138,19 @@ class LocalAgents:
 
         changes: of the target since then, (y_dim, horizon), in usual changes.   known: (horizon,) whether there is one.
         """
-        ages = np.where(known, self._last_step - steps, 0)
-        places = np.where(known, steps % REMEMBERED, 0)
+        ages, places = self._last_step - steps, steps % REMEMBERED
+        everything = bool(known.all())
+        if not everything:
+            ages, places = np.where(known, ages, 0), np.where(known, places, 0)
         flat = self._flat_rows[places]
         horizons = np.arange(self._horizon)
         labels = changes.T[:, None, None, :]
         for bank, group, kept in zip(self._banks, self._arrangement.bank_groups, self._stand_ins, strict=True):
             # What stood in for a label is read once: a target is learnt only once.
             stood_in = kept[places, ..., horizons]  # (horizon, members, forgettings, y_dim)
-            corrections = (labels - stood_in) * known[:, None, None, None]
+            corrections = labels - stood_in
+            if not everything:
+                corrections *= known[:, None, None, None]
             bank.add_labels(group.of_rows(flat), corrections, ages)
 
     def recall(self, steps: np.ndarray) -> np.ndarray:

@@ -35,7 +35,8 @@ class Season:
         self._products *= _FADING
         # One wild pair must not overflow: products beyond 1e300 say nothing more.
         with np.errstate(over="ignore"):
-            self._products[:, : len(changes)] += np.clip(changes[0][:, None] * changes.T, -1e300, 1e300)
+            products = changes[0][:, None] * changes.T
+        self._products[:, : len(changes)] += np.minimum(np.maximum(products, -1e300), 1e300)
         if step <= _EVERY_STEP or step % _SELDOM == 0:
             self.length = self._find(min(LONGEST_SEASON, (len(targets) - 1) // 2))
 

@@ -19,14 +19,17 @@ from nashcast import validation as check
 from nashcast.agents.protocol import Participant
 from nashcast.checks.agent_contracts import AGENT_CONTRACTS, AgentCase
 from nashcast.checks.contract import STEPS, ContractViolation, run
-from nashcast.checks.encoder_contracts import ENCODING_CONTRACTS, EncoderCase, is_plain
+from nashcast.checks.encoder_case import STEPS as ENCODER_STEPS
+from nashcast.checks.encoder_case import EncoderCase, is_plain
+from nashcast.checks.encoder_contracts import ENCODING_CONTRACTS
+from nashcast.checks.family_contracts import FAMILY_CONTRACTS
 from nashcast.checks.moment_contracts import MOMENT_CONTRACTS, WINDOW
 from nashcast.encoders.base import Encoder
 from nashcast.errors import InvalidInput
 
 __all__ = ["ContractViolation", "agent_checks", "check_agent", "check_encoder", "encoder_checks", "is_plain"]
 
-_ENCODER_CONTRACTS = [*ENCODING_CONTRACTS, *MOMENT_CONTRACTS]
+_ENCODER_CONTRACTS = [*ENCODING_CONTRACTS, *FAMILY_CONTRACTS, *MOMENT_CONTRACTS]
 
 
 def check_encoder(
@@ -36,31 +39,33 @@ def check_encoder(
 
     encoder: a description, with `build`.   x_dim, y_dim: the dimensions to build it for.
     inputs: (steps, x_dim), at least 8 steps, for an encoder that standard normal inputs do not suit.
-    seed: of the inputs and of the noise.
+    seed: of the inputs, of the targets and of the noise.
     """
     p = check.integer("y_dim", y_dim, min=1)
-    n = check.integer("x_dim", x_dim, min=1)
+    n = check.integer("x_dim", x_dim, min=0)
     if inputs is None:
-        X = seeds.generator(seed, "checks", "inputs").standard_normal((STEPS, n))
+        X = seeds.generator(seed, "checks", "inputs").standard_normal((ENCODER_STEPS, n))
     else:
         X = check.of_rank("inputs", inputs, ("steps", "x_dim")).copy()
         check.finite("inputs", X)
         if len(X) < 2 * WINDOW or X.shape[1] != n:
             remedy = f"Pass an array (steps, x_dim), with at least {2 * WINDOW} steps and x_dim = {n}."
             raise InvalidInput("inputs", f"shape {check.shape_text(X.shape)}", remedy)
-    return run(_ENCODER_CONTRACTS, EncoderCase(encoder, n, p, X, seeds.key(seed, "checks", "noise"), seed))
+    targets = seeds.generator(seed, "checks", "targets").standard_normal((len(X) + 1, p)).cumsum(axis=0)
+    case = EncoderCase(encoder, n, p, X, targets, seeds.key(seed, "checks", "noise"), seed)
+    return run(_ENCODER_CONTRACTS, case)
 
 
 def check_agent(make_agent: Callable[[], Participant], *, x_dim: int, y_dim: int, seed: int = 0) -> list[str]:
     """The names of the contracts the agent keeps: all of them, or `ContractViolation` for the first it breaks.
 
-    make_agent: returns a fresh agent at every call.   x_dim, y_dim: numbers in an input and in a target.
-    seed: of the stream and of the agent's noise.
+    For agents that play the paper's Algorithm 1, here or elsewhere.   make_agent: returns a fresh agent at every call.
+    x_dim, y_dim: numbers in an input and in a target.   seed: of the stream and of the agent's noise.
     """
     p = check.integer("y_dim", y_dim, min=1)
     n = check.integer("x_dim", x_dim, min=1)
     if not callable(make_agent):
-        remedy = "Pass a function that makes a fresh agent, for example lambda: Agent(encoder)."
+        remedy = "Pass a function that makes a fresh agent, for example lambda: PaperAgent(encoder)."
         raise InvalidInput("make_agent", check.describe(make_agent), remedy)
     rng = seeds.generator(seed, "checks", "stream")
     inputs, targets = rng.standard_normal((STEPS, n)), rng.standard_normal((STEPS + 1, p))

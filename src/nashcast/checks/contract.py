@@ -10,7 +10,7 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.errors import NashcastError
 
-STEPS = 12  # of the inputs made up for a check
+STEPS = 12  # of the stream made up for a check
 
 
 class ContractViolation(NashcastError):

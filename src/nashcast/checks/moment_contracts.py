@@ -9,8 +9,8 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.checks.contract import Contract, near, same, wrong_array
-from nashcast.checks.encoder_contracts import FIRST_STEP, EncoderCase, restored, walk
-from nashcast.encoders.base import BuiltEncoder, Noise, State
+from nashcast.checks.encoder_case import FIRST_STEP, EncoderCase, sees_inputs_alone, step, walk
+from nashcast.encoders.base import BuiltEncoder, Context, Noise, State
 
 WINDOW = 4  # steps whose moments are checked
 _DRAWS = 4000  # noise keys the window is encoded with
@@ -19,8 +19,9 @@ _TINY = 1e-300  # below it numbers lose digits, and rounding is no longer relati
 
 
 class _Window(NamedTuple):
-    """The last steps of the inputs, encoded after the steps before them."""
+    """The last steps of the stream, encoded after the steps before them."""
 
+    contexts: list[Context]
     inputs: np.ndarray  # (T, x_dim)
     features: np.ndarray  # as drawn, (T, y_dim, features)
     has_memory: bool
@@ -29,19 +30,24 @@ class _Window(NamedTuple):
 
 
 def _window(case: EncoderCase, built: BuiltEncoder) -> _Window:
-    X = case.inputs.copy()
-    features, states = walk(built, X, case.key)
-    start = len(X) - WINDOW
-    has_memory = states[start + 1] is not None
-    return _Window(X[start:], np.stack(features[start:]), has_memory, states[start + 1], FIRST_STEP + start)
+    contexts = case.contexts(built)
+    features, states = walk(built, contexts)
+    start = len(contexts) - WINDOW
+    inputs, Z, after_first = case.inputs[start:].copy(), np.stack(features[start:]), states[start + 1]
+    return _Window(contexts[start:], inputs, Z, after_first is not None, after_first, FIRST_STEP + start)
 
 
 def _redrawn(built: BuiltEncoder, window: _Window, key: int) -> np.ndarray:
     """The window's features under other noise; with memory, the first step's are known and stay."""
-    if not window.has_memory:
-        return built.encode_series(window.inputs, None, key, window.first_step)[0]
-    rest = built.encode_series(window.inputs[1:], restored(window.after_first), key, window.first_step + 1)[0]
-    return np.concatenate([window.features[:1], rest])
+    known = 1 if window.has_memory else 0
+    state = window.after_first if window.has_memory else built.start()
+    if sees_inputs_alone(built):
+        rest = built.encode_series(window.inputs[known:], state, key, window.first_step + known)[0]
+    else:
+        rest = np.empty((WINDOW - known, *window.features.shape[1:]))
+        for t, context in enumerate(window.contexts[known:]):
+            rest[t], state = step(built, context._replace(noise=Noise(key, context.noise.step)), state)
+    return np.concatenate([window.features[:known], rest])
 
 
 def _keys(case: EncoderCase, count: int) -> list[int]:
@@ -171,7 +177,7 @@ MOMENT_CONTRACTS = [
     Contract(
         "moment shapes",
         "moments gives None, or finite mean (T, y_dim, features) and covariance (T, y_dim, y_dim, features, features)",
-        "Return nashcast.Moments(mean, covariance) of these shapes.",
+        "Return nashcast.games.moments.features.Moments(mean, covariance) of these shapes.",
         _moment_shapes,
     ),
     Contract(

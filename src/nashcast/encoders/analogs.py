@@ -44,6 +44,8 @@ class _Built(BuiltForecaster):
     def __init__(self, memory: int, x_dim: int, y_dim: int):
         self.past_targets, self.past_inputs = memory + LAGS + 1, memory
         self._used, self._y_dim = min(x_dim, MOST_INPUTS), y_dim
+        self._numbers = max(LAGS, 2 + self._used)  # in a window of the largest kind
+        self._scratch = self._new_scratch(64)
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
         y = context.targets
@@ -52,79 +54,88 @@ class _Built(BuiltForecaster):
         if past < _FEWEST:
             return np.broadcast_to(y[-1], (self.forecasts, horizon, self._y_dim)).copy()
         y = y[len(y) - past - LAGS - 1 :].T
-        differences = self._differences(context, y, past)
         # One search for each kind of window and target, kinds first.
-        searches = differences.reshape(_KINDS * self._y_dim, -1, past)
-        near, distances = _nearest(searches)
-        followed = _followed(y[:, LAGS:], near, horizon)
-        changes = _analog_changes(searches, near, distances, followed)  # (searches, 2, horizon)
+        searches = self._differences(context, y, past)
+        near = _nearest(searches[:, :, :past])
+        changes = _analog_changes(searches, near, _followed(y[:, LAGS:], near, horizon))  # (searches, 2, horizon)
         by_kind = changes.reshape(_KINDS, self._y_dim, 2, horizon).transpose(0, 2, 3, 1)
         return y[:, -1] + by_kind.reshape(self.forecasts, horizon, self._y_dim)
 
+    def _new_scratch(self, windows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Memory for `_differences`. To allocate it at every step would take longer than to fill it."""
+        found = np.zeros((_KINDS, self._y_dim, self._numbers, windows))
+        return found, np.empty((2, self._y_dim, windows + LAGS))
+
     def _differences(self, context: Context, y: np.ndarray, past: int) -> np.ndarray:
-        """Past windows less the present one, (kinds, y_dim, numbers of a window, windows); 0 where a kind has fewer.
+        """Past windows less the present one, (kinds · y_dim, numbers of a window, windows and more).
 
-        y: the targets that windows are made of, (y_dim, LAGS + windows + 1).
+        y: the targets that windows are made of, (y_dim, LAGS + windows + 1). Kinds with fewer numbers have 0 there.
         """
-        beside = slice(2, 2 + self._used)
-        found = np.zeros((_KINDS, self._y_dim, max(LAGS, beside.stop), past))
-        values, changes, both = found
-        value = y[:, 1:] * context.scales.inverse_spread[:, None]
-        change = (y[:, 1:] - y[:, :-1]) * context.scales.inverse_change[:, None]
-        for lag in range(LAGS):
-            # Number `lag` of window i stands at i + lag.
-            now = slice(lag + past, lag + past + 1)
-            np.subtract(value[:, lag : lag + past], value[:, now], out=values[:, lag])
-            np.subtract(change[:, lag : lag + past], change[:, now], out=changes[:, lag])
-        both[:, :2] = values[:, LAGS - 2 : LAGS]
+        if past > self._scratch[0].shape[3]:
+            self._scratch = self._new_scratch(2 * past)
+        found, series = self._scratch
+        values, changes = series[:, :, : past + LAGS]
+        np.multiply(y[:, 1:], context.scales.inverse_spread[:, None], out=values)
+        np.subtract(y[:, 1:], y[:, :-1], out=changes)
+        changes *= context.scales.inverse_change[:, None]
+        # Number `lag` of window i stands at lag + i.
+        kind, target, place = series.strides
+        shape, strides = (2, self._y_dim, LAGS, past), (kind, target, place, place)
+        windows = np.lib.stride_tricks.as_strided(series, shape, strides, writeable=False)
+        np.subtract(windows, series[:, :, past : past + LAGS, None], out=found[:2, :, :LAGS, :past])
+        both = found[2]
+        both[:, :2, :past] = found[0, :, LAGS - 2 : LAGS, :past]
         if self._used:
-            scale = context.input_scales.inverse_spread[: self._used]
-            inputs = context.inputs[len(context.inputs) - past :, : self._used]
-            both[:, beside] = (inputs * scale - context.x[: self._used] * scale).T
-        return found
+            scale = context.input_scales.inverse_spread[: self._used, None]
+            inputs = context.inputs[len(context.inputs) - past :, : self._used].T
+            beside = both[:, 2 : 2 + self._used, :past]
+            np.multiply(inputs, scale, out=beside)
+            beside -= context.x[: self._used, None] * scale
+        return found.reshape(_KINDS * self._y_dim, self._numbers, -1)
 
 
-def _nearest(differences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The LOCAL nearest windows and their squared distances, nearest first; both (searches, neighbours)."""
+def _nearest(differences: np.ndarray) -> np.ndarray:
+    """The LOCAL nearest windows, nearest first, (searches, neighbours)."""
     distances = np.einsum("swi,swi->si", differences, differences)
     search, count = np.arange(len(distances))[:, None], min(LOCAL, distances.shape[1])
     near = distances.argpartition(count - 1, axis=1)[:, :count]
-    found = distances[search, near]
-    order = found.argsort(axis=1, kind="stable")
-    return near[search, order], found[search, order]
+    return near[search, distances[search, near].argsort(axis=1, kind="stable")]
 
 
 def _followed(y: np.ndarray, near: np.ndarray, horizon: int) -> np.ndarray:
-    """The changes that followed windows within `horizon` steps, (searches, neighbours, horizon).
+    """The changes that followed windows within `horizon` steps, (searches, horizon, neighbours).
 
     y: where each window ends, (y_dim, windows + 1). Changes that are not known yet are the mean of the known ones, 0 if
     there is none.
     """
-    last, target = y.shape[1] - 1, (np.arange(len(near)) % len(y))[:, None]
-    ends = y[target, near][:, :, None]
+    last, target = y.shape[1] - 1, (np.arange(len(near)) % len(y))[:, None, None]
     if horizon == 1:  # the next target of a past window is always known
-        return y[target, near + 1][:, :, None] - ends
-    after = near[:, :, None] + np.arange(1, horizon + 1)
-    changes = y[target[:, None], np.minimum(after, last)] - ends
+        change = y[:, 1:] - y[:, :-1]
+        return change[target, near[:, None]]
+    after = near[:, None] + np.arange(1, horizon + 1)[:, None]
+    changes = y[target, np.minimum(after, last)] - y[target, near[:, None]]
     known = after <= last
     if not known.all():
-        means = np.where(known, changes, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
-        changes = np.where(known, changes, means[:, None])
+        means = np.where(known, changes, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
+        changes = np.where(known, changes, means[:, :, None])
     return changes
 
 
-def _analog_changes(differences, near: np.ndarray, distances: np.ndarray, followed: np.ndarray) -> np.ndarray:
+def _analog_changes(differences: np.ndarray, near: np.ndarray, followed: np.ndarray) -> np.ndarray:
     """Mean of the nearest, and intercept of the local line, (searches, 2, horizon)."""
-    (searches, numbers, _), count = differences.shape, near.shape[1]
-    design = np.empty((searches, 1 + numbers, count))
-    design[:, 0] = 1.0
-    design[:, 1:] = differences[np.arange(searches)[:, None, None], np.arange(numbers)[:, None], near[:, None]]
-    gram = np.matmul(design, design.swapaxes(1, 2))
-    ridge = _RIDGE * (distances.sum(axis=1) / count) + 1e-12
-    # Every entry of the diagonals but the first, which belongs to the intercept.
-    gram.reshape(searches, -1)[:, 2 + numbers :: 2 + numbers] += ridge[:, None]
-    changes = np.empty((searches, 2, followed.shape[2]))
-    nearest = followed[:, :NEAREST]
-    changes[:, 0] = nearest.sum(axis=1) / nearest.shape[1]
-    changes[:, 1] = np.linalg.solve(gram, np.matmul(design, followed))[:, 0]
+    (searches, numbers, length), (count, horizon) = differences.shape, (near.shape[1], followed.shape[1])
+    # One, the differences and what followed, (searches, 1 + numbers + horizon, neighbours).
+    table = np.empty((searches, 1 + numbers + horizon, count))
+    table[:, 0] = 1.0
+    first = (length * np.arange(searches * numbers)).reshape(searches, numbers, 1)  # of each number, in a flat array
+    differences.reshape(-1).take(first + near[:, None], out=table[:, 1 : 1 + numbers])
+    table[:, 1 + numbers :] = followed
+    products = np.matmul(table[:, : 1 + numbers], table.swapaxes(1, 2))
+    gram = products[:, :, : 1 + numbers].copy()
+    # Every entry of the diagonals but the first, which belongs to the intercept; their sum is that of the distances.
+    diagonals = gram.reshape(searches, -1)[:, 2 + numbers :: 2 + numbers]
+    diagonals += (_RIDGE / count) * diagonals.sum(axis=1, keepdims=True) + 1e-12
+    changes = np.empty((searches, 2, horizon))
+    changes[:, 0] = followed[:, :, :NEAREST].sum(axis=2) / min(NEAREST, count)
+    changes[:, 1] = np.linalg.solve(gram, products[:, :, 1 + numbers :])[:, 0]
     return changes

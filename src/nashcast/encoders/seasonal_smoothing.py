@@ -17,7 +17,7 @@ _RESTART = 512
 
 @dataclass(frozen=True)
 class SeasonalSmoothing:
-    """One forecast for each pair of rates (of the level, of the season). Without a season it smooths the level only."""
+    """One forecast for each pair of rates, of the level and of the season. Without a season it smooths the level."""
 
     rates: tuple[tuple[float, float], ...] = RATES
 
@@ -31,7 +31,10 @@ class SeasonalSmoothing:
 
 
 class _Built(BuiltForecaster):
-    """State: level (rates, y_dim); season (length or 1, rates, y_dim), the next target's place first; length."""
+    """State: level (rates, y_dim), season (places, rates, y_dim) with that of the next target first, number of places.
+
+    Without a season there is one place, and their number is 0.
+    """
 
     past_targets = _RESTART
     calibrated = True
@@ -55,6 +58,8 @@ class _Built(BuiltForecaster):
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
         level, season, length = context.state
         # The first place of `season` is that of the next target.
+        if horizon == 1:
+            return (level + season[0])[:, None]
         places = np.arange(horizon) % max(length, 1)
         return (level + season[places]).transpose(1, 0, 2)
 

@@ -87,6 +87,7 @@ class Loop:
         # Which member each expert belongs to, (experts, members).
         self._members = (self.owner[:, None] == np.arange(len(self.members))).astype(np.float64)
         self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
+        self._back = np.arange(H)  # how many steps before the last one forecasts of each horizon were made
         self._largest = np.zeros((p, H))  # the furthest each target ever moved within 1 … H steps
         self._pending = Pending(p, H, len(self.owner), len(self.members))
         self._screen = Screen(p)
@@ -163,17 +164,17 @@ class Loop:
     def _learn_labels(self, step: int, target: np.ndarray, mixed: Mixed | None, taught: bool) -> Scored:
         """The label of the target after `step` came: all forecasts of it are scored, and learnt from."""
         history, H = self.history, self.settings.horizon
-        steps = step - np.arange(H)
+        steps = step - self._back
         known = self._pending.holds(steps)
-        steps = np.where(known, steps, step)
+        if not known.all():
+            steps = np.where(known, steps, step)
         past = self._pending.take(steps)
         changes = self._screen.clipped(target[:, None] - past.anchors)
-        self._largest = np.where(known, np.maximum(self._largest, np.abs(changes)), self._largest)
-        columns = len(target) * H
-        labelled, K = np.tile(known, len(target)), len(self.owner)
-        awake = past.awake[None].repeat(len(target), axis=0).reshape(columns, K)
-        experts = past.experts.reshape(columns, K)
-        self._mixture.learn(mixed, experts, past.leverage.reshape(columns, K), awake, np.repeat(target, H), labelled)
+        np.maximum(self._largest, np.abs(changes), out=self._largest, where=known)
+        p, K = len(target), len(self.owner)
+        labelled, awake = known[None].repeat(p, axis=0).ravel(), past.awake[None].repeat(p, axis=0).reshape(p * H, K)
+        experts, leverage = past.experts.reshape(p * H, K), past.leverage.reshape(p * H, K)
+        self._mixture.learn(mixed, experts, leverage, awake, target.repeat(H), labelled)
         if known[0]:
             self.trust.learn(target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members > 0)
         if taught:

@@ -58,6 +58,12 @@ class Pending:
         """steps: (horizon,): the forecast of horizon h was made at steps[h - 1]."""
         experts, leverage, awake, forecasts, own, without = self._said
         places, horizons = steps % REMEMBERED, np.arange(len(steps))
+        if len(steps) == 1:  # the same as below, without copies
+            at = slice(places[0], places[0] + 1)
+            return Past(
+                self._anchors[at].T, experts[at.start], leverage[at].swapaxes(0, 1), awake[at], forecasts[at.start],
+                own[at.start], without[at.start],
+            )  # fmt: skip
         return Past(
             self._anchors[places].T, experts[places, :, horizons].swapaxes(0, 1), leverage[places].swapaxes(0, 1),
             awake[places], forecasts[places, horizons], own[places[0]], without[places[0]],

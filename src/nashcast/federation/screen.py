@@ -29,7 +29,8 @@ class Screen:
         """Whether a label may be learnt from. anchor: the last target that was accepted."""
         change = np.abs(target - anchor)
         usual = np.sqrt(self._squares)
-        suspect = self._changes >= _FIRST and bool((change > SUSPECT * usual).any()) and bool((usual > 0.0).all())
+        beyond = self._changes >= _FIRST and bool((change > SUSPECT * usual).any())
+        suspect = beyond and bool((usual > 0.0).all())
         self._in_a_row = self._in_a_row + 1 if suspect else 0
         if suspect and self._in_a_row < CONFIRMED:
             self.count += 1
@@ -37,9 +38,9 @@ class Screen:
         confirmed, self._in_a_row = self._in_a_row >= CONFIRMED, 0
         # A confirmed change is the new world's, not its usual change.
         if not confirmed:
+            known = np.where(usual > 0.0, np.minimum(change, _LARGEST_STEP * usual), change)
             with np.errstate(over="ignore"):
-                known = np.where(usual > 0.0, np.minimum(change, _LARGEST_STEP * usual), change)
-                self._squares += (known**2 - self._squares) / min(self._changes + 1, _MEMORY)
+                self._squares += (known * known - self._squares) / min(self._changes + 1, _MEMORY)
             self._changes += 1
         return True
 

@@ -106,19 +106,23 @@ def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndar
     known = counted > 0
     median = ordered[rows, K - 1 - counted // 2]
     bounded = np.minimum(ordered, SPREAD * median[:, None])
-    size = np.vecdot(bounded, bounded) / np.maximum(counted, 1)
-    place = steps % WINDOW
-    recent[rows, place] = np.where(known, size, recent[rows, place])
+    size = np.vecdot(bounded, bounded)
+    if known.all():
+        size /= counted
+        recent[rows, steps % WINDOW] = size
+    else:
+        size /= np.maximum(counted, 1)
+        place = steps % WINDOW
+        recent[rows, place] = np.where(known, size, recent[rows, place])
     steps += known
     moved = np.where(steps > FIRST, np.minimum(size, LIMIT**2 * s2), size)
     moved -= s2
     moved /= np.minimum(np.maximum(steps, 1), MEMORY)
     moved += s2
     np.copyto(s2, moved, where=known)
-    middle = recent.copy()
-    middle.partition(WINDOW // 2, axis=1)
-    revised = known & (steps >= WINDOW) & (s2 > LIMIT**2 * middle[:, WINDOW // 2])
+    middle = np.partition(recent, WINDOW // 2, axis=1)[:, WINDOW // 2]
+    revised = known & (steps >= WINDOW) & (s2 > LIMIT**2 * middle)
     if revised.any():
-        s2[revised] = RESTART**2 * middle[revised, WINDOW // 2]
+        s2[revised] = RESTART**2 * middle[revised]
         steps[revised] = WINDOW
     return median, revised

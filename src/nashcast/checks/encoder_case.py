@@ -1,0 +1,122 @@
+"""What an encoder is checked with: a short stream, and the contexts that a federation would show it at every step."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.agents.history import History
+from nashcast.agents.plain_state import restored_state, to_arrays
+from nashcast.encoders.base import BuiltEncoder, Context, Encoder, Noise, RowEncoder, State
+
+STEPS = 24  # of the stream: enough for encoders that compare the present with the past
+FIRST_STEP = 5  # the first step's number: not 0, so that an encoder that ignores it is noticed
+SEASON = 4  # given, so that encoders of a season have one from the first step on
+
+
+class EncoderCase(NamedTuple):
+    """What an encoder is checked with."""
+
+    encoder: Encoder
+    x_dim: int
+    y_dim: int
+    inputs: np.ndarray  # (steps, x_dim)
+    targets: np.ndarray  # (steps + 1, y_dim): the first known one, and the one each step is to forecast
+    key: int
+    seed: int
+
+    def build(self) -> BuiltEncoder:
+        return self.encoder.build(self.x_dim, self.y_dim)
+
+    def contexts(self, built: BuiltEncoder) -> list[Context]:
+        """The context of every step, without a state.
+
+        Arrays are views that can be written to, of memory that holds later steps too: an encoder that writes to them or
+        reaches through them is noticed.
+        """
+        X, Y = self.inputs.copy(), self.targets
+        history = History(self.x_dim, Y[0].copy(), SEASON, FIRST_STEP)
+        wants, found = (built.past_inputs, built.past_targets), []
+        for t, x in enumerate(X):
+            history.revise_scales()
+            history.put_input(x)
+            rows = history.rows_between(history.now, history.now + 1)
+            seen = history.inputs[history.now] if isinstance(built, RowEncoder) else x
+            context = history.context(rows, seen, None, wants, Noise(self.key, FIRST_STEP + t))
+            for array in _arrays(context):
+                array.flags.writeable = True
+            found.append(context)
+            history.append(Y[t + 1], True)
+        return found
+
+    def history(self) -> History:
+        """The history after the last step."""
+        history = History(self.x_dim, self.targets[0].copy(), SEASON, FIRST_STEP)
+        for x, y in zip(self.inputs, self.targets[1:], strict=True):
+            history.put_input(x)
+            history.append(y, True)
+        history.revise_scales()
+        return history
+
+
+class Walked(NamedTuple):
+    """Every step encoded in turn."""
+
+    features: list[np.ndarray]
+    states: list[State]  # before the first step, and after every step
+
+
+def step(built: BuiltEncoder, context: Context, state: State) -> tuple[np.ndarray, State]:
+    """Features of one step and the state after it."""
+    after = built.advance(context._replace(state=state))
+    return built.encode(context._replace(state=after)), after
+
+
+def walk(built: BuiltEncoder, contexts: list[Context]) -> Walked:
+    features, states = [], [built.start()]
+    for context in contexts:
+        Z, state = step(built, context, states[-1])
+        features.append(Z)
+        states.append(state)
+    return Walked(features, states)
+
+
+def sees_inputs_alone(built: BuiltEncoder) -> bool:
+    """Whether it declares that the present input and its state are all it uses, so that it can encode a series."""
+    return not isinstance(built, RowEncoder) and not built.past_inputs and not built.past_targets
+
+
+def copied(contexts: list[Context]) -> list[list[np.ndarray]]:
+    """What each context holds."""
+    return [[array.copy() for array in _arrays(context)] for context in contexts]
+
+
+def read_only(contexts: list[Context]) -> list[Context]:
+    """The same as a federation shows it: nothing can be written to."""
+    found = []
+    for context in contexts:
+        views = [array.view() for array in _arrays(context)]
+        for view in views:
+            view.flags.writeable = False
+        found.append(Context(*views, *context[len(views) :]))
+    return found
+
+
+def _arrays(context: Context) -> list[np.ndarray]:
+    return [context.x, context.inputs, context.targets, context.times]
+
+
+def is_plain(state: State) -> bool:
+    """Whether a state can be saved: None, a number, an array of numbers, or a tuple of those."""
+    if isinstance(state, tuple):
+        return all(is_plain(part) for part in state)
+    if type(state) is np.ndarray:
+        return state.dtype.kind in "biuf"
+    return state is None or isinstance(state, int | float | np.integer | np.floating)
+
+
+def restored(start: State, state: State) -> State:
+    """The state as it comes back from a file: plain values, whatever class a tuple had."""
+    saved = to_arrays("", state)
+    return restored_state(start, saved)
