@@ -29,6 +29,7 @@ from nashcast.encoders import (
     BuiltEncoder,
     BuiltForecaster,
     Callable,
+    Context,
     EchoState,
     Embeddings,
     Forecaster,
@@ -1037,13 +1038,21 @@ def test_every_agent_contract_is_broken_once_above():
 
 def test_the_pages_code_runs(capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
-    assert len(blocks) == 5
+    (printed,) = re.findall(r"```text\n(.*?)```", PAGE.read_text(), flags=re.S)
+    assert len(blocks) == 8
     names = {"__name__": "page"}
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), names)
-    assert capsys.readouterr().out == f"{len(encoder_checks())} contracts kept\n"
+    assert capsys.readouterr().out == f"{len(encoder_checks())} contracts kept\n{printed}"
+    errors = names["errors"]
+    assert errors["federation"] < 0.2 * min(errors[name] for name in ("persistence", "north", "south"))
+
+
+def test_the_page_describes_every_field_of_a_context():
+    rows = re.findall(r"^\| (`[^|]+`) \| [^|]+ \|$", PAGE.read_text(), flags=re.M)
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == list(Context._fields)
 
 
 def test_the_pages_tables_list_every_contract_in_order():
-    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \|", PAGE.read_text(), flags=re.M)
-    assert [row for row in rows if row[0] != "contract"] == encoder_checks() + agent_checks()
+    rows = re.findall(r"^\| ([^|`]+) \| ([^|]+) \|", PAGE.read_text(), flags=re.M)
+    assert [row for row in rows if row[0] not in ("contract", "field")] == encoder_checks() + agent_checks()

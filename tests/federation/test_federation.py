@@ -510,6 +510,13 @@ def test_reasons_to_fall_back_are_counted_and_stay_few(monkeypatch):
     assert federation.health["fallbacks"] == 37
 
 
+@pytest.mark.parametrize("encoder", [nc.encoders.Trend(), nc.encoders.Analogs(), nc.encoders.SeasonalSmoothing()])
+def test_encoders_of_past_rows_are_refused(encoder):
+    federation = nc.paper_federation([nc.Agent(encoder, name="desk")], start=0.0)
+    with pytest.raises(nc.InvalidInput, match=r"encoder: got a \w+ of agent 'desk', which looks at past rows"):
+        federation.predict_one([1.0])
+
+
 def test_missing_inputs_bench_those_who_cannot_do_without():
     class Copes(nc.encoders.BuiltEncoder):
         features, accepts_missing = 1, True

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast import Agent, LookbackGame
+from nashcast import LookbackGame
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.cli.run import toml
 from nashcast.experiments.build import open_config_stream
 from nashcast.experiments.hub_config import load
@@ -39,9 +40,9 @@ class Member(NamedTuple):
     host: str = "127.0.0.1"
     network: int | None = None
 
-    def agent(self, name: str, folder: Path) -> Agent:
+    def agent(self, name: str, folder: Path) -> PaperAgent:
         encoder = encoder_from(self.encoder, self.options, 0, folder)
-        return Agent(encoder, name=name, share=self.share, **self.settings)
+        return PaperAgent(encoder, name=name, share=self.share, **self.settings)
 
 
 def members(share: str, **changes) -> dict[str, Member]:

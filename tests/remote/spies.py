@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import nashcast as nc
+from nashcast.agents.paper_agent import PaperAgent
 
 NAMES = ("ada", "bob", "cyd", "dan")
 RIDGES = (0.8271828459, 1.1415926535, 0.9777777123, 1.3141592653)
@@ -24,7 +25,7 @@ def forecaster(x):
     return np.tanh(1.3 * x[:1] - 0.4)
 
 
-class Confessing(nc.Agent):
+class Confessing(PaperAgent):
     """Writes its terms of sums to a file, as they are before anything happens to them on their way out."""
 
     confession: Path | None = None

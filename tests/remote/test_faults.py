@@ -28,9 +28,8 @@ def kill_at_random(crew, victims, rng):
 
 CASES = {
     # kind of game, what agents share, the stream, its kills
-    "central": (
-        LookbackGame(lookback=3), "features", "concept-y2", ["agent-1", "hub", "agent-3", "broker", "agent-4", "hub"]
-    ),
+    "central": (LookbackGame(lookback=3), "features", "concept-y2",
+                ["agent-1", "hub", "agent-3", "broker", "agent-4", "hub"]),
     "spread": (LookbackGame(lookback=2, placement="spread"), "sums", "concept",
                ["broker", "agent-3", "agent-1", "hub", "agent-0", "broker", "agent-2", "hub"]),
 }  # fmt: skip

@@ -413,14 +413,10 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
 @pytest.mark.parametrize(("settings", "words"), [
     ({"game": nc.LookbackGame()}, "masked: got True with a central game. Pass game=LookbackGame(placement='spread')"),
     ({"game": None}, "masked: got True without a game. Pass game=LookbackGame(placement='spread')"),
-    (
-        {"game": nc.LookbackGame(placement="spread")},
-        "masked: got True with 5 agents, a look-back of 3 and y_dim 1. It takes 6",
-    ),
-    (
-        {"game": nc.LookbackGame(placement="spread"), "y_dim": 3},
-        "and y_dim 3. It takes 8 agents: have more of them, or a",
-    ),
+    ({"game": nc.LookbackGame(placement="spread")},
+     "masked: got True with 5 agents, a look-back of 3 and y_dim 1. It takes 6"),
+    ({"game": nc.LookbackGame(placement="spread"), "y_dim": 3},
+     "and y_dim 3. It takes 8 agents: have more of them, or a"),
 ])  # fmt: skip
 def test_a_game_that_cannot_be_masked_is_refused(settings, words):
     names = [name_of(i) for i in range(5)]

@@ -11,7 +11,7 @@ from nashcast import validation as check
 from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
-from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, State, input_context
+from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, RowEncoder, State, input_context
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.spread import AgentPart
 from nashcast.games.moments.features import EchoParameters, Moments
@@ -97,7 +97,7 @@ class PaperAgent:
         return self._step
 
     def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
-        self._built: BuiltEncoder = self._encoder.build(x_dim, len(target))
+        self._built = self._build(x_dim, len(target))
         p, d, steps = len(target), check.integer("features", self._built.features, min=0), max(self._window, lookback)
         self._key, self._lookback, self._step = key, lookback, 0
         self._encoder_state = self._built.start()
@@ -126,6 +126,14 @@ class PaperAgent:
             return Answer(None, f"{type(error).__name__}: {error}")
         self._fit()
         return self._answer(x, raw, state, self._present, self._decoder)
+
+    def _build(self, x_dim: int, y_dim: int) -> BuiltEncoder:
+        built = self._encoder.build(x_dim, y_dim)
+        if isinstance(built, RowEncoder) or built.past_inputs or built.past_targets:
+            got = f"a {type(self._encoder).__name__} of agent {self._name!r}, which looks at past rows"
+            remedy = "Pass an encoder of the present input, for example nashcast.encoders.Linear(), or use Federation."
+            raise InvalidInput("encoder", got, remedy)
+        return built
 
     def _encoded(self, x: np.ndarray):
         context = input_context(x, Noise(self._key, self._step), self._encoder_state)
@@ -255,7 +263,7 @@ class PaperAgent:
         """Everything of this agent that a compiled replay of a whole series needs. It stays in this process."""
         if self._share != "features":
             raise InvalidInput("share", f"{self._share!r} of agent {self._name!r}", "Replay it online.")
-        built = self._encoder.build(inputs.shape[1], y_dim)
+        built = self._build(inputs.shape[1], y_dim)
         features, _ = built.encode_series(inputs, built.start(), key, 0)
         features = check.array("features", features, (len(inputs), y_dim, built.features), "(steps, y_dim, features)")
         echo = built.echo(inputs)

@@ -76,7 +76,7 @@ FAMILY_CONTRACTS = [
     ),
     Contract(
         "forecasts",
-        "forecast of a BuiltForecaster gives (forecasts, horizon, y_dim): finite for the next target, then finite or NaN",
+        "forecast gives (forecasts, horizon, y_dim), finite for the next target, else finite or NaN",
         "Return an array of this shape in the target's own units, and fill what is not forecast with NaN.",
         _forecasts,
     ),

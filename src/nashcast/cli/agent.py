@@ -51,8 +51,9 @@ def add_to(commands) -> None:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    from nashcast import Agent, seeds
+    from nashcast import seeds
     from nashcast import validation as check
+    from nashcast.agents.paper_agent import PaperAgent
     from nashcast.experiments.run_encoders import encoder_from
     from nashcast.remote.runner import serve_agent
 
@@ -63,7 +64,7 @@ def run(chosen: argparse.Namespace) -> None:
     )
     given = {name: getattr(chosen, name) for name in ("ridge", "decay", "window", "forgetting")}
     settings = {name: value for name, value in given.items() if value is not None}
-    agent = Agent(encoder, name=chosen.name, share=chosen.share, **settings)
+    agent = PaperAgent(encoder, name=chosen.name, share=chosen.share, **settings)
     print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
     with _Log(chosen.log) as log:
         owner = serve_agent(

@@ -39,7 +39,7 @@ class Analogs:
 class _Built(BuiltForecaster):
     forecasts = 6
     calibrated = True
-    fills_missing = True
+    accepts_missing = True  # a missing input is taken as it last was
 
     def __init__(self, memory: int, x_dim: int, y_dim: int):
         self.past_targets, self.past_inputs = memory + LAGS + 1, memory
@@ -90,7 +90,8 @@ class _Built(BuiltForecaster):
             inputs = context.inputs[len(context.inputs) - past :, : self._used].T
             beside = both[:, 2 : 2 + self._used, :past]
             np.multiply(inputs, scale, out=beside)
-            beside -= context.x[: self._used, None] * scale
+            present = context.x[: self._used]
+            beside -= np.where(np.isnan(present), inputs[:, -1], present)[:, None] * scale
         return found.reshape(_KINDS * self._y_dim, self._numbers, -1)
 
 

@@ -38,7 +38,7 @@ class _Built(BuiltForecaster):
 
     past_targets = _RESTART
     calibrated = True
-    fills_missing = True
+    accepts_missing = True
 
     def __init__(self, rates: np.ndarray, y_dim: int):
         self._level_rate, self._season_rate = rates[:, :1], rates[:, 1:]

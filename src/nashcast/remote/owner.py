@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
+from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, Sync
 from nashcast.errors import InvalidInput
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.paper import as_paper_agent
 from nashcast.federation.state_file import read_arrays, write_slot
 from nashcast.remote.game_order import next_move
 from nashcast.remote.masked_owner import MaskSettings, OwnMasks
@@ -67,7 +69,7 @@ class Owner:
 
     def __init__(
         self,
-        agent: PaperAgent,
+        agent: Agent | PaperAgent,
         *,
         state: str | Path | None = None,
         inputs: Inputs | None = None,
@@ -75,8 +77,8 @@ class Owner:
         masks: MaskSettings | None = None,
     ):
         if NAME.fullmatch(agent.name) is None:
-            raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: PaperAgent(…, name=…).")
-        self._agent, self._inputs, self._log = agent, inputs, log
+            raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: Agent(…, name=…).")
+        self._agent, self._inputs, self._log = as_paper_agent(agent), inputs, log
         self._masks = None if masks is None else OwnMasks(agent.name, masks)
         self._state = None if state is None else DoubleBufferedFile(state)
         self._begun: Begin | None = None

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
+from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import connect
@@ -36,7 +37,7 @@ QUICK, SLOW = 0.05, (b"begin", b"missed")
 
 
 def serve_agent(
-    agent: PaperAgent,
+    agent: Agent | PaperAgent,
     hub: str,
     *,
     key: str | Path,
@@ -76,7 +77,7 @@ class Runner:
 
     def __init__(
         self,
-        agent: PaperAgent,
+        agent: Agent | PaperAgent,
         hub: str,
         *,
         key: str | Path,
