@@ -81,11 +81,8 @@ class RawUnit(Unit):
     def _advanced(self, history: History, rows: Rows, x: np.ndarray) -> Context:
         """What the encoder sees of the present step, with its state after it."""
         built, own = self.built, x if self.columns is None else x[self.columns]
-        if not np.isfinite(own).all():
-            if built.fills_missing:
-                x = history.inputs[history.now]
-            elif not built.accepts_missing:
-                raise NashcastError("its encoder does not accept missing inputs")
+        if not built.accepts_missing and not np.isfinite(own).all():
+            raise NashcastError("its encoder does not accept missing inputs")
         wants, noise = (built.past_inputs, built.past_targets), Noise(self._key, history.step)
         context = history.context(rows.take(self.columns), x, self.columns, wants, noise)
         if self._state is not None:

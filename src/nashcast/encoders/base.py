@@ -58,8 +58,6 @@ class BuiltEncoder:
     relative = False
     # Inputs may contain NaN for what is missing. An encoder that does not say so sits out such steps.
     accepts_missing = False
-    # Missing inputs are shown to it as they last were.
-    fills_missing = False
     # The moments of a step depend on its own input only, so those of a whole series can be had at once.
     moments_by_step = False
 
@@ -105,7 +103,6 @@ class RowEncoder(BuiltEncoder):
     """
 
     seasonal = False
-    fills_missing = True
 
     def encode(self, context: Context) -> np.ndarray:
         assert context.rows is not None
