@@ -39,9 +39,9 @@ DECLARED = Evaluation(
 
 Written from the record of 0.1's `nashcast evaluate`; only this paragraph is typed by hand. The federation of 0.2 has
 another mixture and another game, and is measured by `benchmarks/federation.py`. One default configuration, the same for
-every stream. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md). The default
-federation was changed in two places after a first evaluation, in which it was first or near on 11 of the 16 streams,
-and with the recorded streams in view: [what was seen before it was final](decisions/0011-the-default-federation.md). This is not an
+every stream. How it is done, and what the columns mean: [the evaluation](reference/evaluation.md). The federation was
+changed in two places after a first evaluation, in which it was first or near on 11 of the 16 streams, and with the
+recorded streams in view: [what was seen before it was final](decisions/0011-the-default-federation.md). This is not an
 untouched test; that is [the one on the streams held out](held-out.md).
 """,
 )

@@ -28,28 +28,16 @@ seed = 2024
 [serve]
 x_dim = 1
 y_dim = 1
-[game]
-lookback = 3
 [[agents]]
-encoder = "persistence"
+encoder = "trend"
 [[agents]]
-encoder = "linear"
-window = 10
+encoder = "lags"
 [[agents]]
-encoder = "quadratic_lags"
-lags = 1
-ridge = 10.0
-window = 20
+encoder = "quadratic"
 [[agents]]
-encoder = "random_features"
-features = 6
-ridge = 3.0
-window = 10
+encoder = "random_lags"
 [[agents]]
-encoder = "echo_state"
-features = 6
-ridge = 3.0
-window = 10
+encoder = "reservoir"
 """
 
 
@@ -298,8 +286,8 @@ def page(results: dict) -> str:
     lines = [
         "# The live service under load",
         "",
-        "Written by `python benchmarks/serve.py`; do not edit. Five agents of five families, a game at every step, and",
-        "the same agents without a game beside; the kills are of a federation of three.",
+        "Written by `python benchmarks/serve.py`; do not edit. Five agents of five families with the joint game, and",
+        "the same agents without it beside; the kills are of a federation of three.",
         f"Loopback, {cores} cores shared by server and senders, Python {python}.",
         "Load: of other work on the machine before each part. Above the number of cores, times are mostly waiting, and",
         "processor time is the figure to read.",

@@ -176,17 +176,18 @@ def _online(
         if progress is not None and t % _CHUNK == 0:
             progress(t, steps)
         federation.predict_one(x)
-        said = federation.present
-        assert said is not None
-        federation.learn_one(x, y)
         if isinstance(federation, Federation):
-            forecasts.append(said.forecast[0])
-            own.append(said.own)
+            said = federation.present
+            assert said is not None
+            now = said.forecast[0], said.weights, said.own
             ahead.append(said.forecast)
         else:
-            forecasts.append(said.forecast)
-            own.append(said.forecasts)
-        weights.append(said.weights)
+            step = federation.present
+            assert step is not None
+            now = step.forecast, step.weights, step.forecasts
+        federation.learn_one(x, y)
+        for kept, value in zip((forecasts, weights, own), now, strict=True):
+            kept.append(value)
     if progress is not None:
         progress(steps, steps)
     several = isinstance(federation, Federation) and federation.horizon > 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,7 +61,9 @@ def make_federation(config: ServedConfig) -> Made:
         return Made(list(config.hub.agents), elsewhere.make, None, repeats=False, elsewhere=elsewhere)
     described, serve = config.federation, config.serve
     # The service has intervals of its own: they learn from labels that come any number of steps late.
-    settings = {"coverages": ()} | ({} if described.paper is None else {"deadline": serve.deadline})
+    settings: dict[str, Any] = {"coverages": ()}
+    if described.paper is not None:
+        settings["deadline"] = serve.deadline
     beside = None
     if serve.compare and described.game:
         beside = maker(without_game(described, anchored=True), serve.y_dim, **settings)
@@ -71,13 +73,14 @@ def make_federation(config: ServedConfig) -> Made:
 
 def said_by(federation: Served) -> Said | None:
     """What it forecast last, until that is learnt."""
-    now = federation.present
-    if now is None:
-        return None
     if isinstance(federation, Federation):
-        plays = federation.members[-1] == JOINT
-        return Said(now.forecast[0], now.weights, now.own, now.absent, plays)
-    return Said(now.forecast, now.weights, now.forecasts, now.absent, now.played, now.fell_back, now.game)
+        now = federation.present
+        plays = bool(federation.members) and federation.members[-1] == JOINT
+        return None if now is None else Said(now.forecast[0], now.weights, now.own, now.absent, plays)
+    step = federation.present
+    if step is None:
+        return None
+    return Said(step.forecast, step.weights, step.forecasts, step.absent, step.played, step.fell_back, step.game)
 
 
 def labels_before_first(federation: Served) -> int:

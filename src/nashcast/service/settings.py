@@ -161,5 +161,5 @@ def _hub(document: Mapping[str, Any], config: Config, serve: ServeSettings, sour
     names = given["agents"]
     if names is None:
         names = tuple(read(given["hub"]).agents)
-    where = (given[name] for name in ("broker", "certs", "deadline", "wait", "masked"))
-    return HubPlace(given["hub"], names, *where, PaperSettings(**federation, game=game))
+    where = {name: given[name] for name in ("broker", "certs", "deadline", "wait", "masked")}
+    return HubPlace(given["hub"], names, **where, paper=PaperSettings(**federation, game=game))
