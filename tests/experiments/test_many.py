@@ -19,6 +19,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from nashcast.experiments.paper.many import Options, Task, outcomes
+from nashcast.experiments.paper.settings import row
 settings = list(row("rfn", "logistic", 2, False).settings())[:1200]
 outcomes([Task(each, 2024) for each in settings], Options(Path(sys.argv[1]), jobs=2), "test")
 """

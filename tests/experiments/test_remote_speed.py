@@ -56,13 +56,13 @@ def test_the_same_numbers_or_an_error(place, monkeypatch):
         row = measure_equality(place, placement, steps=30)
         assert row["difference"] <= 1e-12
         assert row["games"] == 27
-    replay = remote_speed.Federation.replay
+    replay = remote_speed.PaperFederation.replay
 
     def off(self, X, Y):
         found = replay(self, X, Y)
         return found._replace(forecasts=found.forecasts + 1e-11)
 
-    monkeypatch.setattr(remote_speed.Federation, "replay", off)
+    monkeypatch.setattr(remote_speed.PaperFederation, "replay", off)
     with pytest.raises(NashcastError, match=r"central: differs by 1\.0e-11 from one process"):
         measure_equality(place, "central", steps=5)
 

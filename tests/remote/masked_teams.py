@@ -8,6 +8,7 @@ import numpy as np
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
+from nashcast.federation.paper_federation import PaperFederation
 from nashcast.remote.hub_post import Failure
 from nashcast.remote.masked_owner import MaskSettings
 from nashcast.remote.messages import FinishGame, Reply, Turn
@@ -108,7 +109,7 @@ def make_masked(agents, inputs, settings, team=None, **options):
     return RemoteFederation(list(owners), transport, masked=True, **settings), transport
 
 
-class Rostered(nc.Federation):
+class Rostered(PaperFederation):
     """Plays the game of each step with given agents, by their names."""
 
     def __init__(self, agents, roster, **settings):

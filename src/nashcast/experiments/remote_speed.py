@@ -31,7 +31,7 @@ EQUAL = 1e-12
 # One of each family, with what is random and what is not, with memory and without.
 FAMILIES = (
     ("random_features", {"features": 3, "noise": 0.3}), ("echo_state", {"features": 2, "noise": 0.2, "samples": 20}),
-    ("linear", {}), ("quadratic_lags", {}), ("echo_state", {"features": 3, "noise": 0.0, "samples": 10}),
+    ("linear", {}), ("linear", {"lags": 2}), ("echo_state", {"features": 3, "noise": 0.0, "samples": 10}),
 )  # fmt: skip
 
 
