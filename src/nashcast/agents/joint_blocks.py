@@ -91,7 +91,7 @@ class JointBlocks:
         unexplained = features
         if self._coefficients.shape[3]:
             unexplained = features - np.matmul(self._coefficients, public[..., None])[..., 0]
-        z, present = unexplained, features.reshape(len(features), -1).any(axis=1)
+        z, present = unexplained, np.asarray(features.reshape(len(features), -1).any(axis=1))
         if not present.all():
             z = np.where(present[:, None, None], unexplained, 0.0)
         prior = self._information * self._forgetting

@@ -99,7 +99,8 @@ def read_only(contexts: list[Context]) -> list[Context]:
         views = [array.view() for array in _arrays(context)]
         for view in views:
             view.flags.writeable = False
-        found.append(Context(*views, *context[len(views) :]))
+        x, inputs, targets, times = views
+        found.append(context._replace(x=x, inputs=inputs, targets=targets, times=times))
     return found
 
 
