@@ -44,7 +44,7 @@ def step_normals(key: int, step: int, size: int) -> np.ndarray:
     return _block(key, block, size)[place].copy()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _block(key: int, block: int, size: int) -> np.ndarray:
     steps = np.arange(block * _KEPT_STEPS, (block + 1) * _KEPT_STEPS)
     return standard_normals(key, steps[:, None], np.arange(size))
