@@ -564,7 +564,7 @@ def test_memory_does_not_grow_once_the_windows_are_full():
     stream(500)
     tracemalloc.start()
     try:
-        stream(1200)  # until the cache of noise, which is bounded, is full
+        stream(2500)  # until the cache of noise, which is bounded, is full
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
         stream(3000)
