@@ -76,6 +76,8 @@ class RawUnit(Unit):
         wanted = self._raw.shape[1:]
         if raw.shape != wanted:
             raise NashcastError(f"its encoder gave features of shape {raw.shape}, but declared {wanted}")
+        if not np.isfinite(raw).all():
+            raise NashcastError("its encoder gave a number that is not finite")
         return self._kept(history, raw, rows)
 
     def _advanced(self, history: History, rows: Rows, x: np.ndarray) -> Context:
@@ -108,8 +110,6 @@ class RawUnit(Unit):
         return self._raw[places], self._present[places]
 
     def _kept(self, history: History, raw: np.ndarray, rows: Rows) -> np.ndarray:
-        if not np.isfinite(raw).all():
-            raise NashcastError("its encoder gave a number that is not finite")
         place = history.step % KEPT
         # Beyond this a number says nothing more, and its square would overflow.
         self._raw[place], self._present[place] = np.minimum(np.maximum(raw, -1e100), 1e100), True
@@ -158,11 +158,13 @@ class ForecasterUnit(RawUnit):
         said = np.asarray(said, dtype=float)
         if said.shape != self.said.shape:
             raise NashcastError(f"it gave forecasts of shape {said.shape}, but declared {self.said.shape}")
-        if not np.isfinite(said[:, 0]).all():
-            raise NashcastError("its forecast is not finite")
-        # Where it does not reach that far, its last forecast stands.
-        self.said = _filled(np.minimum(np.maximum(said, -1e150), 1e150))
+        if not np.isfinite(said).all():
+            if not np.isfinite(said[:, 0]).all():
+                raise NashcastError("its forecast is not finite")
+            said = _filled(said)
+        self.said = np.minimum(np.maximum(said, -1e150), 1e150)
         raw = (self.said.take(self._ends, axis=1) - now).transpose(2, 0, 1).reshape(len(now), -1)
+        self._size = history.scales.inverse_change
         return self._kept(history, raw, rows)
 
     def revise(self, rows: Rows) -> None:
@@ -170,10 +172,6 @@ class ForecasterUnit(RawUnit):
 
     def _standardised(self, raw: np.ndarray) -> np.ndarray:
         return clipped(raw * self._size[:, None])
-
-    def _kept(self, history: History, raw: np.ndarray, rows: Rows) -> np.ndarray:
-        self._size = history.scales.inverse_change
-        return super()._kept(history, raw, rows)
 
     def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
         self._size = rows.size
@@ -189,8 +187,8 @@ def make_unit(built: BuiltEncoder, columns: np.ndarray | None, key: int, y_dim: 
 
 
 def _filled(said: np.ndarray) -> np.ndarray:
-    if np.isfinite(said).all():
-        return said
+    """Forecasts of all horizons: where there is none, that of the horizon before stands."""
+    said = said.copy()
     for h in range(1, said.shape[1]):
         said[:, h] = np.where(np.isfinite(said[:, h]), said[:, h], said[:, h - 1])
     return said

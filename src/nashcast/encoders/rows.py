@@ -54,6 +54,8 @@ class Scales(_Scales):
 
 def inverse(scale: np.ndarray) -> np.ndarray:
     """1 / scale, and 0 where the scale is 0."""
+    if scale.all():
+        return 1.0 / scale
     return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
 
 

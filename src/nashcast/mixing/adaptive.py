@@ -13,6 +13,7 @@ import numpy as np
 
 from nashcast.mixing import error_scale, log_score, ml_poly
 from nashcast.mixing.error_scale import Errors, ErrorScale
+from nashcast.mixing.linearised import linear_gains, step_scale
 from nashcast.mixing.log_score import LogScoreState
 from nashcast.mixing.ml_poly import MLPolyState
 
@@ -95,9 +96,10 @@ class AdaptiveMixture:
         both[:, 0], both[:, 1] = np.vecdot(poly, over_rules.values), np.vecdot(score, over_rules.values)
         over_both = over_rules._replace(values=both)
         log_score.learn(state.last, over_both, last, memory=TOP_MEMORY, scale_memory=LAST_SCALE_MEMORY)
-        ml_poly.learn(state.top_poly, over_rules, poly)
+        scale = step_scale(errors)
+        ml_poly.learn_gains(state.top_poly, linear_gains(over_rules, poly), scale)
         log_score.learn(state.top_scores, over_rules, score, memory=TOP_MEMORY, scale_memory=TOP_SCALE_MEMORY)
-        ml_poly.learn(state.poly, errors, rules[:, 0])
+        ml_poly.learn_gains(state.poly, linear_gains(errors, rules[:, 0]), scale)
         each, memory = rules[:, 1:].swapaxes(0, 1), {"memory": _SCORE_MEMORY, "scale_memory": _SCALE_MEMORY}
         log_score.learn(state.scores, errors, each, **memory, leverage=leverage)
         self._labels += labelled

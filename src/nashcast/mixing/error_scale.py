@@ -120,9 +120,11 @@ def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndar
     moved /= np.minimum(np.maximum(steps, 1), MEMORY)
     moved += s2
     np.copyto(s2, moved, where=known)
-    middle = np.partition(recent, WINDOW // 2, axis=1)[:, WINDOW // 2]
-    revised = known & (steps >= WINDOW) & (s2 > LIMIT**2 * middle)
+    # The median of the last sizes is below s² / LIMIT² if more than half of them are.
+    small = np.add.reduce(recent < (s2 / LIMIT**2)[:, None], axis=1)
+    revised = (small > WINDOW // 2) & known & (steps >= WINDOW)
     if revised.any():
-        s2[revised] = RESTART**2 * middle[revised]
+        middle = np.partition(recent[revised], WINDOW // 2, axis=1)[:, WINDOW // 2]
+        s2[revised] = RESTART**2 * middle
         steps[revised] = WINDOW
     return median, revised

@@ -95,11 +95,14 @@ def learn(
         labelled = np.asarray(awake.any(axis=-1))
         e = np.where(awake, e, mixture_error(errors, weights)[..., None])
         q = None if q is None else np.where(awake, q, 1.0)
-    young = 1.0 / (1.0 + state.steps / GROWTH)
+    young = GROWTH / (GROWTH + state.steps)
     fading, scale_fading = np.minimum(memory, 1.0 - young / 5.0), np.minimum(scale_memory, 1.0 - young)
-    count = scale_fading * state.count + 1.0
+    complete = labelled is None or bool(labelled.all())
+    score, squares, count, _ = state if complete else [part.copy() for part in state]
+    count *= scale_fading
+    count += 1.0
     e2 = e * e
-    squares = scale_fading[..., None] * state.squares
+    squares *= scale_fading[..., None]
     squares += e2 if q is None else e2 / q
     # An expert's variance exceeds that of the largest bounded error only where the usual error has fallen.
     np.minimum(squares, (error_scale.CLIP**2 * errors.usual * count)[..., None], out=squares)
@@ -107,15 +110,15 @@ def learn(
     variance /= count[..., None]
     if q is not None:
         variance *= q
-    score = fading[..., None] * state.score - 0.5 * np.log(variance)
+    score *= fading[..., None]
+    score -= 0.5 * np.log(variance)
     variance *= FREEDOM
     score -= 0.5 * (FREEDOM + 1.0) * np.log1p(e2 / variance)
     score -= np.maximum.reduce(score, axis=-1, keepdims=True)
     np.maximum(score, -CAP, out=score)
-    if labelled is None or labelled.all():
-        state.score[:], state.squares[:], state.count[:] = score, squares, count
+    if complete:
         state.steps[:] += 1
-    else:
+    else:  # columns without a label keep what they have
         np.copyto(state.score, score, where=labelled[..., None])
         np.copyto(state.squares, squares, where=labelled[..., None])
         np.copyto(state.count, count, where=labelled)
