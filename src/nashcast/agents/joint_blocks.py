@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast.agents import small_solve
 from nashcast.games.joint import FIRST_STEPS, JointGame
 
 # Rows whose features are remembered, to fit the decoders anew when features change their meaning.
@@ -33,7 +34,6 @@ class _PendingRow(NamedTuple):
     z: np.ndarray  # what is played, (agents, y_dim, size)
     unexplained: np.ndarray  # the same, also of absent agents
     gains: np.ndarray  # (forgettings, agents, y_dim, size)
-    prior: np.ndarray  # information before the row
 
 
 class PublicBlock:
@@ -70,21 +70,31 @@ class PublicBlock:
 
 
 class JointBlocks:
-    """sizes: features of each agent, padded to the largest.   public: number of public features, 0 to play all."""
+    """sizes: features of each agent, padded to the largest.   public: number of public features, 0 to play all.
 
-    def __init__(self, game: JointGame, sizes: list[int], public: int, y_dim: int, horizon: int):
+    remembered: how many rows labels may still come for.
+    """
+
+    def __init__(
+        self, game: JointGame, sizes: list[int], public: int, y_dim: int, horizon: int, remembered: int = REMEMBERED
+    ):
         self._game, N, D, L = game, len(sizes), max(sizes), len(game.forgetting)
+        self.agents = N
+        self._remembered, self._tiny = remembered, small_solve.pays(D, L * N * y_dim)
         self._speed = np.array([variant.speed for variant in game.variants])
         self._forgetting = np.array(game.forgetting)[:, None, None, None, None]
         self._ridge = game.ridge * np.array(sizes, dtype=float)[:, None, None, None] * np.eye(D)
         # What the diagonals have back of the ridge at each step, so that it does not fade.
         self._refill = (1.0 - self._forgetting[..., 0]) * (game.ridge * np.array(sizes, dtype=float))[:, None, None]
-        self._information = np.broadcast_to(self._ridge, (L, N, y_dim, D, D)).copy()
-        self._decoders = np.zeros((len(game.variants), N, y_dim, horizon, D))
-        self._averaged = np.zeros((N, y_dim, horizon, D))
+        self._information = self._laid(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
+        # Takes turns with the information. Of very many blocks, to write it and to read it again would take too long.
+        self._spare = None if self._tiny else self._information.copy()
+        self._decoders = self._laid(np.zeros((len(game.variants), N, y_dim, horizon, D)), 1)
+        self._averaged = self._laid(np.zeros((N, y_dim, horizon, D)), 0)
         self._coefficients = np.zeros((N, y_dim, D, public))
-        self._rows = np.zeros((REMEMBERED, N, y_dim, D))  # what was played in the last rows, by step
-        self._gains = np.zeros((REMEMBERED, L, N, y_dim, D))
+        # What was played in the last rows, by step, and with which gains.
+        self._rows = self._laid(np.zeros((remembered, N, y_dim, D)), 1)
+        self._gains = self._laid(np.zeros((remembered, L, N, y_dim, D)), 2)
 
     def forecast(self, features: np.ndarray, public: np.ndarray) -> Contributions:
         """features: (agents, y_dim, size), 0 for agents that are absent.   public: (y_dim, public features)."""
@@ -94,46 +104,52 @@ class JointBlocks:
         z, present = unexplained, np.asarray(features.reshape(len(features), -1).any(axis=1))
         if not present.all():
             z = np.where(present[:, None, None], unexplained, 0.0)
-        prior = self._information * self._forgetting
-        diagonals = prior.reshape(*prior.shape[:3], -1)[..., :: z.shape[2] + 1]
-        diagonals += self._refill
-        column = z[..., None]
-        gains = np.linalg.solve(prior, column)[..., 0]
-        leverage = np.vecdot(z, gains)
+        if self._tiny:
+            z = self._laid(z, 0)
+        prior = self._faded(self._spare)
+        gains = self._solved(prior, z)
+        leverage = self._dot(gains, z)
         if leverage.max() > self._game.largest_leverage:
             capped = 1.0 / np.maximum(1.0, leverage / self._game.largest_leverage)
             gains, leverage = gains * capped[..., None], leverage * capped
-        self._pending = _PendingRow(z, unexplained, gains, prior)
-        played, averaged = np.matmul(self._decoders, column)[..., 0], np.matmul(self._averaged, column)[..., 0]
-        return Contributions(played, averaged, leverage)
+        self._pending = _PendingRow(z, unexplained, gains)
+        row = z[:, :, None]  # the same for all horizons
+        return Contributions(self._dot(self._decoders, row), self._dot(self._averaged, row), leverage)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
         """The row that was forecast is over. gain: of `PublicBlock.learn`, if agents play what that leaves unexplained.
 
         taught: whether the row may teach.
         """
-        z, unexplained, gains, prior = self._pending
-        place = step % REMEMBERED
-        self._information = prior
+        z, unexplained, gains = self._pending
+        place = step % self._remembered
+        if self._spare is None:
+            self._faded(self._information)
+        else:
+            self._information, self._spare = self._spare, self._information
         if not taught:
             self._rows[place], self._gains[place] = 0.0, 0.0
             return
         self._rows[place], self._gains[place] = z, gains
-        prior += z[:, :, :, None] * z[:, :, None, :]
+        self._information += z[:, :, :, None] * z[:, :, None, :]
         if self._coefficients.shape[3]:
             assert gain is not None
             self._coefficients += unexplained[..., None] * gain[:, None, :]
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the present decoders say of earlier rows, one for each horizon: (variants, agents, y_dim, horizon)."""
-        z = self._rows[steps % REMEMBERED].transpose(1, 2, 0, 3)  # (agents, y_dim, horizon, size)
-        return np.vecdot(self._decoders, z)
+        z = self._of_steps(self._rows, steps).transpose(1, 2, 0, 3)  # (agents, y_dim, horizon, size)
+        return self._dot(self._decoders, z)
 
     def learn(self, steps: np.ndarray, residuals: np.ndarray, averaging: float) -> None:
         """residuals: ρ of each variant for the rows of `steps`, (variants, agents, y_dim, horizon)."""
         # (speeds, agents, y_dim, horizon, size)
-        gains = self._gains[steps % REMEMBERED].transpose(1, 2, 3, 0, 4)
-        self._decoders += gains.take(self._speed, axis=0) * residuals[..., None]
+        gains = self._of_steps(self._gains, steps).transpose(1, 2, 3, 0, 4)
+        if self._tiny:  # without a copy of the gains for each variant
+            for decoders, speed, residual in zip(self._decoders, self._speed, residuals, strict=True):
+                decoders += gains[speed] * residual[..., None]
+        else:
+            self._decoders += gains.take(self._speed, axis=0) * residuals[..., None]
         if self._game.averaged:
             self._averaged += averaging * (self._decoders[-1] - self._averaged)
 
@@ -156,8 +172,8 @@ class JointBlocks:
         said = [
             np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders()
         ]  # (agents, y_dim, rows, horizon)
-        count = min(len(now), REMEMBERED)
-        recent = np.arange(step - count, step) % REMEMBERED
+        count = min(len(now), self._remembered)
+        recent = np.arange(step - count, step) % self._remembered
         self._rows[recent] = now[len(now) - count :]
         ages = np.arange(len(now))[::-1]
         for speed, forgetting in enumerate(self._game.forgetting):
@@ -172,6 +188,33 @@ class JointBlocks:
             gains = np.linalg.solve(self._information[speed], last)  # (agents, y_dim, size, rows)
             self._gains[recent, speed] = np.moveaxis(gains, 3, 0)
 
+    def _faded(self, out: np.ndarray | None) -> np.ndarray:
+        """The information before the next row."""
+        faded = np.multiply(self._information, self._forgetting, out=out)
+        diagonals = np.einsum("...dd->...d", faded)  # a view
+        diagonals += self._refill
+        return faded
+
+    def _of_steps(self, memory: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """The rows of a memory by step; a view if it is one."""
+        places = steps % self._remembered
+        return memory[places[0] : places[0] + 1] if len(places) == 1 else memory[places]
+
+    def _laid(self, values: np.ndarray, agents: int) -> np.ndarray:
+        """A copy. Of very many small blocks, neighbours in memory are the same numbers of different agents.
+
+        agents: the axis of the agents.
+        """
+        if not self._tiny:
+            return values.copy()
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, agents, -1)), -1, agents)
+
+    def _solved(self, systems: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return small_solve.solve(systems, z) if self._tiny else np.linalg.solve(systems, z[..., None])[..., 0]
+
+    def _dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return small_solve.dot(a, b) if self._tiny else np.vecdot(a, b)
+
     def _all_decoders(self) -> list[np.ndarray]:
         return [*self._decoders, self._averaged]
 
@@ -182,11 +225,12 @@ class JointBlocks:
         return {name: getattr(self, f"_{name}") for name in _STATE}
 
     def restore(self, fields) -> None:
-        for name in _STATE:
-            setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
+        for name, agents in _STATE.items():
+            setattr(self, f"_{name}", self._laid(fields.take(name, getattr(self, f"_{name}").shape), agents))
 
 
-_STATE = ("information", "decoders", "averaged", "coefficients", "rows", "gains")
+# What is saved, and the axis of the agents.
+_STATE = {"information": 1, "decoders": 1, "averaged": 0, "coefficients": 0, "rows": 1, "gains": 2}
 
 
 def averaging_rate(step: int, forgetting: float) -> float:

@@ -1,0 +1,54 @@
+"""The agents' side of one step of the joint game, for up to a million agents with three features each.
+
+    python benchmarks/joint_game.py
+
+Agents stand in blocks whose arrays fit into the processor's cache. One step is a forecast, a row and a label.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from nashcast.agents.joint_blocks import JointBlocks
+from nashcast.games.joint import JointGame
+
+FEATURES = 3
+
+
+def blocks_of(agents: int, together: int) -> list[JointBlocks]:
+    sizes = [min(together, agents - first) for first in range(0, agents, together)]
+    return [JointBlocks(JointGame(), [FEATURES] * size, 0, 1, 1, remembered=1) for size in sizes]
+
+
+def seconds(agents: int, together: int, steps: int) -> float:
+    """The shortest of some steps, in processor time: a shared machine counts less."""
+    rng, blocks = np.random.default_rng(0), blocks_of(agents, together)
+    public, now, rate = np.empty((1, 0)), np.zeros(1, dtype=np.int64), 0.01
+    best = np.inf
+    for step in range(steps):
+        features = [rng.standard_normal((one.agents, 1, FEATURES)) for one in blocks]
+        start = time.process_time()
+        said = [one.forecast(part, public).played.sum(axis=1) for one, part in zip(blocks, features, strict=True)]
+        residual = (1.0 - sum(said)) / agents  # of each variant, (variants, y_dim, horizon)
+        for one in blocks:
+            one.add_row(step, None, taught=True)
+            one.learn(now, residual[:, None], rate)
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--agents", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--together", type=int, default=4096, help="agents in one block (4096)")
+    parser.add_argument("--steps", type=int, default=5, help="steps of which the shortest counts (5)")
+    given = parser.parse_args()
+    for agents in given.agents:
+        print(f"{agents:>9,} agents: {1e3 * seconds(agents, given.together, given.steps):8.2f} ms a step")
+
+
+if __name__ == "__main__":
+    main()
