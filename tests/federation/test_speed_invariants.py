@@ -154,6 +154,25 @@ def test_a_bank_of_padded_members_equals_ridge_regressions():
             place += 1
 
 
+def test_a_bank_keeps_its_grams_definite_however_long_features_are_constant(monkeypatch):
+    monkeypatch.setattr("nashcast.agents.bank.LONGEST_MEMORY", 100)
+    bank = Bank([Member(4)], y_dim=1, horizon=1)
+    z = np.array([0.1, -0.3, 16.0, 7.0]).reshape(1, 1, 4)
+    grams = []
+    for _ in range(3000):
+        bank.forecast(z)
+        bank.add_row(z, None)
+        grams.append(bank.save()["gram"].max())
+    np.testing.assert_allclose(grams[98], 99 * 256.0)
+    np.testing.assert_allclose(grams[-1], 100 * 256.0)  # without a limit it would be 3000 * 256
+    assert np.linalg.eigvalsh(bank.save()["gram"]).min() > -1e-9
+    other = Bank([Member(4)], y_dim=1, horizon=1)
+    other.restore(Fields(bank.save()))
+    other.add_row(z, None)
+    bank.add_row(z, None)
+    np.testing.assert_array_equal(other.save()["gram"], bank.save()["gram"])
+
+
 def test_groups_of_other_sizes_give_the_same_forecasts(monkeypatch):
     rng = np.random.default_rng(5)
     X, Y = rng.standard_normal((60, 2)), rng.standard_normal((60, 1)).cumsum(axis=0)

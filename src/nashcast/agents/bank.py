@@ -26,6 +26,8 @@ CENTRED = ((1.0, 10.0), (0.9, 0.3), (0.9, 0.01))
 JOINED = ((1.0, 0.3), (0.998, 1.0), (0.99, 1.0))
 FORGETTING = (1.0, 0.998, 0.99, 0.97, 0.9)
 TRUSTED_LEVERAGE = 5.0
+# Sums over more rows than this fade, so that rounding in them stays far below the ridge.
+LONGEST_MEMORY = 100_000
 
 
 class Member(NamedTuple):
@@ -56,7 +58,8 @@ class Bank:
     def __init__(self, members: list[Member], y_dim: int, horizon: int):
         self.members, self.size = members, max(member.features for member in members)
         E, M, D = len(members), len(FORGETTING), self.size
-        self._forgetting = np.array(FORGETTING)[:, None, None, None]
+        self._rows = 0
+        self._forgetting = np.array(FORGETTING)
         self._gram = np.zeros((E, M, y_dim, D, D))
         self._cross = np.zeros((E, M, y_dim, horizon, D))
         decoders = [(e, *decoder) for e, member in enumerate(members) for decoder in member.decoders]
@@ -97,8 +100,12 @@ class Bank:
 
     def add_row(self, features: np.ndarray, changes: np.ndarray | None) -> None:
         """A row was forecast. changes: stand-ins for labels, (members, forgettings, y_dim, horizon), if any."""
-        self._gram *= self._forgetting
-        self._cross *= self._forgetting
+        self._rows += 1
+        if self._rows == LONGEST_MEMORY:
+            self._limit_memory()
+        forgetting = self._forgetting[:, None, None, None]
+        self._gram *= forgetting
+        self._cross *= forgetting
         self._gram += (features[:, :, :, None] * features[:, :, None, :])[:, None]
         if changes is not None:
             self._cross += changes[..., None] * features[:, None, :, None, :]
@@ -110,7 +117,7 @@ class Bank:
         (horizon, members, forgettings, y_dim); 0 where there is no label.
         """
         if ages.any():
-            corrections = corrections * (np.array(FORGETTING) ** ages[:, None])[:, None, :, None]
+            corrections = corrections * (self._forgetting ** ages[:, None])[:, None, :, None]
         # (horizon, members, forgettings, y_dim, size) → (members, forgettings, y_dim, horizon, size)
         self._cross += (corrections[..., None] * features[:, :, None]).transpose(1, 2, 3, 0, 4)
 
@@ -119,6 +126,7 @@ class Bank:
 
         Rows that teach nothing have features 0.
         """
+        self._rows, self._forgetting = len(features), np.array(FORGETTING)
         ages = np.arange(len(features))[::-1]
         Z = np.ascontiguousarray(np.moveaxis(features, 0, 2))  # (E, y_dim, rows, D)
         R = np.ascontiguousarray(changes.transpose(1, 2, 0))
@@ -127,13 +135,19 @@ class Bank:
             self._gram[:, m] = np.matmul(faded.transpose(0, 1, 3, 2), Z)
             self._cross[:, m] = np.matmul(R, faded)
 
+    def _limit_memory(self) -> None:
+        self._forgetting = np.minimum(self._forgetting, 1.0 - 1.0 / LONGEST_MEMORY)
+
     def _of_decoders(self, memory: np.ndarray) -> np.ndarray:
         """A copy of what each decoder uses of a memory (members, forgettings, …): (decoders, …)."""
         return memory.reshape(-1, *memory.shape[2:]).take(self._place, axis=0)
 
     def save(self) -> dict[str, np.ndarray]:
-        return {"gram": self._gram, "cross": self._cross}
+        return {"gram": self._gram, "cross": self._cross, "rows": np.array(self._rows)}
 
     def restore(self, fields) -> None:
         self._gram = fields.take("gram", self._gram.shape)
         self._cross = fields.take("cross", self._cross.shape)
+        self._rows = int(fields.take("rows", (), dtype=np.int64, min=0))
+        if self._rows >= LONGEST_MEMORY:
+            self._limit_memory()
