@@ -257,3 +257,18 @@ def test_what_encoders_see_is_read_only():
         context = history.context(rows.take(columns), np.ones(2), columns, (3, 3), None)
         for array in (context.x, context.inputs, context.targets, context.times):
             assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_a_restored_federation_goes_on_bit_for_bit(tmp_path, horizon):
+    rng = np.random.default_rng(10)
+    X, Y = rng.standard_normal((60, 2)), rng.standard_normal(60).cumsum()
+    one, other = (nc.default_federation(2, horizon=horizon) for _ in range(2))
+    for x, y in zip(X[:40], Y[:40], strict=True):
+        one.learn_one(x, y)
+    one.save(tmp_path / "state")
+    other.load(tmp_path / "state")
+    for x, y in zip(X[40:], Y[40:], strict=True):
+        np.testing.assert_array_equal(one.predict_one(x), other.predict_one(x))
+        one.learn_one(x, y)
+        other.learn_one(x, y)
