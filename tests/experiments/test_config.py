@@ -118,7 +118,7 @@ def test_the_default_agents_have_a_name():
 
 def test_an_agent_named_as_a_member_of_every_federation_is_told_apart():
     config = parse({**document(), "agents": [{"encoder": "persistence"}, {"encoder": "trend", "name": "joint game"}]})
-    assert agent_names(config) == ["persistence agent", "joint game agent"]
+    assert agent_names(config) == ["persistence 1", "joint game 1"]
 
 
 def test_settings_read_back_are_the_same_description():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from nashcast.agents.bank import Member
 from nashcast.agents.units import ForecasterUnit, Unit
 from nashcast.errors import InvalidInput
 
+# Names of the members that every federation has.
+PERSISTENCE, JOINT = "persistence", "joint game"
+RESERVED = (PERSISTENCE, JOINT)
 # Encoders of about the same size are solved in one call; sizes up to each of these stand together. A call costs as much
 # as about a dozen small systems.
 _SIZES = (16, 32, 64, 128, 256, 512, 1024)
@@ -103,9 +107,19 @@ def input_columns(agent: Agent, x_dim: int, names: Sequence[str] | None) -> np.n
     return np.array(columns, dtype=np.int64)
 
 
-def distinct(names: list[str]) -> list[str]:
-    """The same with numbers behind names that occur more than once."""
-    return [f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)]
+def distinct(names: list[str], reserved: Sequence[str] = ()) -> list[str]:
+    """The same with numbers behind names that occur more than once or are reserved.
+
+    >>> distinct(["desk", "desk", "desk 2", "persistence"], RESERVED)
+    ['desk 1', 'desk 3', 'desk 2', 'persistence 1']
+    """
+    kept = {name for name in names if names.count(name) == 1} - set(reserved)
+    taken, found = {*reserved, *kept}, []
+    for name in names:
+        numbered = (f"{name} {number}" for number in count(1))
+        found.append(name if name in kept else next(each for each in numbered if each not in taken))
+        taken.add(found[-1])
+    return found
 
 
 def _grouped(members: list[tuple[Member, int, list[int]]]) -> list[list[int]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.agents.agent import Agent
-from nashcast.agents.arrangement import arranged, distinct, input_columns
+from nashcast.agents.arrangement import RESERVED, arranged, distinct, input_columns
 from nashcast.agents.bank import FORGETTING, Bank
 from nashcast.agents.history import History
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, PublicBlock, averaging_rate
@@ -53,7 +53,7 @@ class LocalAgents:
     def __init__(
         self, agents: Sequence[Agent], history: History, game: JointGame | None, horizon: int, names=None, seed: int = 0
     ):
-        self.names = distinct([agent.name for agent in agents])
+        self.names = distinct([agent.name for agent in agents], RESERVED)
         self._history, self._game, self._horizon = history, game, horizon
         x_dim, y_dim = history.inputs.shape[1], history.targets.shape[1]
         units: list[list[Unit]] = []

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from nashcast import seeds
 from nashcast.agents.agent import Agent
-from nashcast.agents.local_agents import distinct
+from nashcast.agents.arrangement import JOINT, PERSISTENCE, RESERVED, distinct
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
@@ -20,7 +20,6 @@ from nashcast.experiments.run_encoders import encoder_options, function_file, ma
 from nashcast.experiments.run_schema import Place
 from nashcast.federation.default import default_agents
 from nashcast.federation.federation import Federation
-from nashcast.federation.loop import JOINT, PERSISTENCE
 from nashcast.federation.paper import PaperFederation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
@@ -189,9 +188,7 @@ def agent_names(config: Config) -> list[str]:
     if not config.agents:
         return [agent.name for agent in default_agents()]
     plain = [agent.name or agent.encoder.replace("_", " ") for agent in config.agents for _ in range(agent.count)]
-    if config.paper is None:  # members that every federation has are told apart from agents of their name
-        plain = [f"{name} agent" if name in (PERSISTENCE, JOINT) else name for name in plain]
-    return distinct(plain)
+    return distinct(plain, RESERVED if config.paper is None else ())
 
 
 def member_names(config: Config) -> list[str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.agent import Agent
+from nashcast.agents.arrangement import JOINT, PERSISTENCE
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
 from nashcast.federation.joint_server import JointForecast, JointServer
@@ -29,7 +30,6 @@ LEVELS = np.array([0.5, 0.9, 1.0])
 # Rows after a suspect label that teach nothing: inputs may repeat it as lags.
 _COOLING = 4
 _SMALL_PART, _NOTHING = 1e-12, 1e-9
-PERSISTENCE, JOINT = "persistence", "joint game"
 
 
 class Settings(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
+from nashcast.agents.arrangement import distinct
 from nashcast.agents.protocol import Hello, Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.algorithm import (
@@ -310,7 +311,7 @@ class PaperFederation(PaperBounded):
     def _begin(self, target: np.ndarray) -> None:
         lookback = 0 if self._settings.game is None else self._settings.game.lookback
         pairs = zip(self._agents, self._keys, strict=True)
-        self._hellos = distinct([agent.begin(self._x_dim, target, key, lookback) for agent, key in pairs])
+        self._hellos = distinct_hellos([agent.begin(self._x_dim, target, key, lookback) for agent, key in pairs])
         self._post = self._make_post(self.agents, self._deadline, self._keep_messages)
         self._settings = self._settings._replace(players=self._players())
         self._state = first_state(len(self._agents), target, lookback)
@@ -387,10 +388,7 @@ def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
     return np.array(rows) if rows else np.empty((0, width))
 
 
-def distinct(hellos: list[Hello]) -> list[Hello]:
+def distinct_hellos(hellos: list[Hello]) -> list[Hello]:
     """The same with numbers behind names that occur more than once."""
-    names = [hello.name for hello in hellos]
-    numbered = [
-        f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name for i, name in enumerate(names)
-    ]
-    return [hello._replace(name=name) for hello, name in zip(hellos, numbered, strict=True)]
+    names = distinct([hello.name for hello in hellos])
+    return [hello._replace(name=name) for hello, name in zip(hellos, names, strict=True)]
