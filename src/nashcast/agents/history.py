@@ -51,6 +51,16 @@ class History:
         return self.rows - 1
 
     @property
+    def length(self) -> int:
+        """How many rows have ended since the stream began."""
+        return self.step - self._begun_at
+
+    def beginning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All rows so far, while none is forgotten: targets, whether each is known, inputs, times."""
+        rows = slice(self.known_from, self.rows)
+        return tuple(part[rows].copy() for part in (self.targets, self.labelled, self.inputs, self.times))
+
+    @property
     def first(self) -> int:
         """The first row that memories are learnt from."""
         return max(PAD, self.now - KEPT)

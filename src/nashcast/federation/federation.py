@@ -14,6 +14,7 @@ from nashcast import validation as check
 from nashcast.agents.agent import Agent
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.beginning import FIRST, spikes
 from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
@@ -82,7 +83,6 @@ class Federation:
         self._columns = Columns(x_dim, y_dim)
         self._start = None if start is None else self._columns.read_target("start", start)
         self._coverages, self._agent_intervals = tuple(coverages), bool(agent_intervals)
-        self._bounds: Bounds | None = None
         self._loop: Loop | None = None
         self._early: deque[np.ndarray] = deque(maxlen=_MOST_EARLY)
         self._early_steps = 0
@@ -93,8 +93,7 @@ class Federation:
         self._absences: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
         self._lock = threading.RLock()
-        if coverages:
-            self._bounds = self._new_bounds(2 + len(self._agents))
+        self._bounds = self._new_bounds()
 
     def predict_one(self, x: Any, *, time: float = np.nan) -> Any:
         """The forecasts of the next targets, from x and all labels so far: (horizon, y_dim), without axes of length 1.
@@ -118,8 +117,11 @@ class Federation:
             self._count(said, target)
             loop = self._begun()
             self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
-            self._score(loop.learn(target))
+            for scored in loop.learn(target):
+                self._score(scored)
             self._present, self._last_weights = None, said.weights
+            if loop.history.length == FIRST:
+                self._check_beginning(loop)
 
     def learn_late(self, step: int, y: Any) -> bool:
         """The target of an earlier step is revealed. Returns False if it teaches nothing: too long ago, or suspect."""
@@ -134,7 +136,8 @@ class Federation:
                 return True
             scored = self._loop.learn_late(step, target)
             self._present = None
-            self._score(scored)
+            if scored is not None:
+                self._score(scored)
             return scored is not None
 
     def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
@@ -264,13 +267,30 @@ class Federation:
     def _begin(self, start: np.ndarray, first_step: int) -> None:
         """The stream begins with its first known target. Inputs that came since are forecast from, without a label."""
         missed = self._early_steps - first_step
-        loop = Loop(self._agents, self._columns.x_dim or 0, start, self._settings, self._columns.x_names, first_step)
+        loop = self._new_loop(start, first_step)
         waiting = list(self._early)[len(self._early) - missed :] if 0 < missed <= len(self._early) else []
         for x in waiting:
             loop.forecast(x)
             loop.learn(None)
         self._loop = loop
         self._early.clear()
+
+    def _check_beginning(self, loop: Loop) -> None:
+        """Begin again without wild labels, if there are any among the first ones."""
+        targets, labelled, inputs, times = loop.history.beginning()
+        wild = np.zeros(len(targets), dtype=bool)
+        wild[labelled] = spikes(targets[labelled])
+        if not wild.any():
+            return
+        first = int(np.argmax(labelled & ~wild))
+        self._start = targets[first]
+        self._loop, self._bounds = self._new_loop(self._start, loop.history.step - FIRST + first), self._new_bounds()
+        self._loop.count_suspects(int(wild.sum()))
+        for t in range(first, FIRST):
+            self._loop.forecast(inputs[t], times[t])
+            known = labelled[t + 1] and not wild[t + 1]
+            for scored in self._loop.learn(targets[t + 1] if known else None):
+                self._score(scored)
 
     def _begun(self) -> Loop:
         if self._loop is None:
@@ -283,11 +303,18 @@ class Federation:
             raise InvalidInput("agent", repr(name), f"Pass one of {', '.join(members)}.")
         return members.index(name)
 
-    def _new_bounds(self, members: int) -> Bounds:
-        return Bounds(self._coverages, self.y_dim, self._settings.horizon, members if self._agent_intervals else 0)
+    def _new_loop(self, start: np.ndarray, first_step: int) -> Loop:
+        columns = self._columns
+        return Loop(self._agents, columns.x_dim or 0, start, self._settings, columns.x_names, first_step)
 
-    def _score(self, scored: Scored | None) -> None:
-        if scored is not None and self._bounds is not None:
+    def _new_bounds(self) -> Bounds | None:
+        if not self._coverages:
+            return None
+        members = 2 + len(self._agents) if self._agent_intervals else 0
+        return Bounds(self._coverages, self.y_dim, self._settings.horizon, members)
+
+    def _score(self, scored: Scored) -> None:
+        if self._bounds is not None:
             self._bounds.learn(scored)
 
     def _count(self, said: Forecast, target: np.ndarray | None) -> None:

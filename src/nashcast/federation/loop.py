@@ -20,7 +20,7 @@ from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
 from nashcast.federation.joint_server import JointForecast, JointServer
 from nashcast.federation.pending import Pending, Said
-from nashcast.federation.screen import Screen
+from nashcast.federation.screen import Doubt, Screen, Verdict
 from nashcast.federation.trust import TrustLog
 from nashcast.games.joint import JointGame
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
@@ -101,6 +101,10 @@ class Loop:
     def suspect_labels(self) -> int:
         return self._screen.count
 
+    def count_suspects(self, labels: int) -> None:
+        """Labels that were found to be suspect elsewhere."""
+        self._screen.count += labels
+
     @property
     def included(self) -> np.ndarray:
         """Which agents are in the sums of the joint game at present."""
@@ -127,39 +131,58 @@ class Loop:
         self.weights = by_member.sum(axis=0) / p
         return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
 
-    def learn(self, target: np.ndarray | None) -> Scored | None:
+    def learn(self, target: np.ndarray | None) -> list[Scored]:
         """The label of the present row, or None if it is not known (yet). Call `forecast` first."""
         assert self._now is not None
+        scored, spike = self._settle_doubt(target)
         history, step = self.history, self.history.step
         now = history.targets[history.now].copy()
-        accepted = target is not None and self._screen.accept(target, now)
-        suspect = target is not None and not accepted
-        taught = not suspect and self._cooling == 0
+        verdict = None if target is None else self._screen.judge(target, now)
+        accepted, suspect = verdict is Verdict.ACCEPTED, verdict is Verdict.SUSPECT
+        taught = not suspect and not spike and self._cooling == 0
         said, mixed = self._now
         self._pending.add(step, now, said)
         self._agents.add_row(labelled=accepted and taught, taught=taught)
         if self._server is not None:
             self._server.add_row(step, taught)
-        stand_in = target if accepted else (now if suspect else said.forecasts[0])
-        assert stand_in is not None
-        history.append(stand_in, accepted)
-        self._cooling = _COOLING if suspect else max(0, self._cooling - 1)
+        if verdict is Verdict.DOUBTFUL:
+            assert target is not None
+            self._screen.doubt = Doubt(step, target.copy(), now)
+        history.append(now if suspect else said.forecasts[0] if target is None else target, accepted)
+        self._cooling = _COOLING if suspect or spike else max(0, self._cooling - 1)
         self._now, self._stale = None, True
-        if not accepted:
-            return None
-        assert target is not None
-        return self._learn_labels(step, target, mixed if self.settings.horizon == 1 else None, taught)
+        # After a spike the present row was forecast from it: its experts are not judged by that.
+        if accepted and not spike:
+            assert target is not None
+            mixed = mixed if self.settings.horizon == 1 else None
+            scored.append(self._learn_labels(step, target, mixed, taught))
+        return scored
 
     def learn_late(self, step: int, target: np.ndarray) -> Scored | None:
         """The label of an earlier step. None if it is too long ago, known already, or suspect."""
         row = self.history.row_of(step)
         if row is None or row + 1 > self.history.now or self.history.labelled[row + 1]:
             return None
-        if not self._screen.accept(target, self.history.targets[row]):
+        if not self._screen.accept_late(target, self.history.targets[row]):
             return None
         self.history.set_target(row + 1, target)
         self._now, self._stale = None, True
         return self._learn_labels(step, target, None, True)
+
+    def _settle_doubt(self, target: np.ndarray | None) -> tuple[list[Scored], bool]:
+        """The label after a doubtful one, which it confirms, so that it is learnt now, or shows to be a spike."""
+        doubt = self._screen.doubt
+        if doubt is None or target is None:
+            return [], False
+        self._screen.doubt = None
+        row = self.history.row_of(doubt.step)
+        if row is None or self.history.labelled[row + 1]:
+            return [], False
+        if self._screen.is_spike(doubt, target):
+            self.history.targets[row + 1] = doubt.before
+            return [], True
+        self.history.set_target(row + 1, doubt.value)
+        return [self._learn_labels(doubt.step, doubt.value, None, True)], False
 
     def _learn_labels(self, step: int, target: np.ndarray, mixed: Mixed | None, taught: bool) -> Scored:
         """The label of the target after `step` came: all forecasts of it are scored, and learnt from."""

@@ -1,48 +1,85 @@
-"""Suspect labels: a target that moved far beyond anything usual is not learnt from until it is confirmed.
+"""Labels that moved far beyond anything usual are not learnt from until later ones confirm them.
 
-A running root mean square of the targets' changes says what is usual. A change of more than SUSPECT times that is
-suspect: nothing is learnt from it, and the history keeps the last value, until CONFIRMED such labels in a row say that
-the world has changed. Changes of more than CLIPPED times the usual are clipped to it where decoders learn from them.
+A running root mean square of the targets' changes says what is usual. Beyond DOUBTFUL times that, a label is believed
+(forecasts start from it), but it is learnt from only if the next label is nearer to it than to the one before it; if
+not, it was a spike and is taken out of the history. Beyond SUSPECT times, it is not even believed: the history keeps
+the last value until CONFIRMED such labels in a row (one fewer at the beginning) say that the world has changed. Changes of more than CLIPPED times
+the usual are clipped to it where decoders learn from them.
 """
 
 from __future__ import annotations
 
+from enum import Enum
+from typing import NamedTuple
+
 import numpy as np
 
-SUSPECT, CLIPPED = 200.0, 20.0
+SUSPECT, DOUBTFUL, CLIPPED = 200.0, 25.0, 20.0
 CONFIRMED = 3
 _MEMORY, _LARGEST_STEP = 1000.0, 8.0
-# So many changes must be known before one can be suspect.
+# With fewer known changes than this, "far" is further: by the square of how many times fewer they are.
 _FIRST = 16
+# So many changes must be known before a label can be doubtful or suspect.
+_FEWEST = 2
+
+
+class Verdict(Enum):
+    ACCEPTED = "accepted"
+    DOUBTFUL = "doubtful"
+    SUSPECT = "suspect"
+
+
+class Doubt(NamedTuple):
+    """A label that waits for the next one to confirm it."""
+
+    step: int
+    value: np.ndarray
+    before: np.ndarray  # the target before it
 
 
 class Screen:
-    """count: suspect labels so far."""
+    """count: suspect labels and spikes so far.   doubt: the doubtful label that is not confirmed yet, if any."""
 
     def __init__(self, y_dim: int):
         self._squares = np.zeros(y_dim)
         self._changes = 0
         self._in_a_row = 0
         self.count = 0
+        self.doubt: Doubt | None = None
 
-    def accept(self, target: np.ndarray, anchor: np.ndarray) -> bool:
-        """Whether a label may be learnt from. anchor: the last target that was accepted."""
-        change = np.abs(target - anchor)
-        usual = np.sqrt(self._squares)
-        beyond = self._changes >= _FIRST and bool((change > SUSPECT * usual).any())
-        suspect = beyond and bool((usual > 0.0).all())
-        self._in_a_row = self._in_a_row + 1 if suspect else 0
-        if suspect and self._in_a_row < CONFIRMED:
+    def judge(self, target: np.ndarray, anchor: np.ndarray) -> Verdict:
+        """Whether a label may be learnt from. anchor: the last target that was believed."""
+        change, usual = np.abs(target - anchor), np.sqrt(self._squares)
+        beyond = self._beyond(change, usual)
+        self._in_a_row = self._in_a_row + 1 if beyond > SUSPECT else 0
+        if 0 < self._in_a_row < (CONFIRMED if self._changes >= _FIRST else CONFIRMED - 1):
+            self.count += 1
+            return Verdict.SUSPECT
+        if self._in_a_row:  # a confirmed change is the new world's, not its usual change
+            self._in_a_row = 0
+            return Verdict.ACCEPTED
+        if beyond > DOUBTFUL:
+            return Verdict.DOUBTFUL
+        self._learn(change, usual)
+        return Verdict.ACCEPTED
+
+    def accept_late(self, target: np.ndarray, anchor: np.ndarray) -> bool:
+        """Whether a late label may be learnt from: no other will confirm it."""
+        change, usual = np.abs(target - anchor), np.sqrt(self._squares)
+        if self._beyond(change, usual) > SUSPECT:
             self.count += 1
             return False
-        confirmed, self._in_a_row = self._in_a_row >= CONFIRMED, 0
-        # A confirmed change is the new world's, not its usual change.
-        if not confirmed:
-            known = np.where(usual > 0.0, np.minimum(change, _LARGEST_STEP * usual), change)
-            with np.errstate(over="ignore"):
-                self._squares += (known * known - self._squares) / min(self._changes + 1, _MEMORY)
-            self._changes += 1
+        self._learn(change, usual)
         return True
+
+    def is_spike(self, doubt: Doubt, target: np.ndarray) -> bool:
+        """Whether the label after a doubtful one is nearer to the target before both."""
+        usual = np.sqrt(self._squares)
+        weight = np.divide(1.0, usual, out=np.zeros_like(usual), where=usual > 0.0)
+        back, on = (np.abs(target - value) * weight for value in (doubt.before, doubt.value))
+        spike = bool(back.max() < on.max())
+        self.count += spike
+        return spike
 
     def clipped(self, changes: np.ndarray) -> np.ndarray:
         """Changes (y_dim, horizon) as decoders may learn from them."""
@@ -53,10 +90,28 @@ class Screen:
         far = usual * np.sqrt(np.arange(1, changes.shape[1] + 1))
         return np.minimum(np.maximum(changes, -far), far)
 
+    def _beyond(self, change: np.ndarray, usual: np.ndarray) -> float:
+        """How many usual changes the largest change is, less where few are known; targets that stood still are left."""
+        if self._changes < _FEWEST:
+            return 0.0
+        times = np.divide(change, usual, out=np.zeros_like(usual), where=usual > 0.0)
+        return float(times.max()) * min(1.0, self._changes / _FIRST) ** 2
+
+    def _learn(self, change: np.ndarray, usual: np.ndarray) -> None:
+        known = np.where(usual > 0.0, np.minimum(change, _LARGEST_STEP * usual), change)
+        with np.errstate(over="ignore"):
+            self._squares += (known * known - self._squares) / min(self._changes + 1, _MEMORY)
+        self._changes += 1
+
     def save(self) -> dict[str, np.ndarray]:
+        nothing = np.zeros(len(self._squares))
+        step, value, before = self.doubt or Doubt(-1, nothing, nothing)
         counts = np.array([self._changes, self._in_a_row, self.count])
-        return {"squares": self._squares, "counts": counts}
+        return {"squares": self._squares, "counts": counts, "doubt": np.stack([value, before]), "step": np.array(step)}
 
     def restore(self, fields) -> None:
         self._squares = fields.take("squares", self._squares.shape, min=0.0)
         self._changes, self._in_a_row, self.count = fields.take("counts", (3,), dtype=np.int64, min=0).tolist()
+        step = int(fields.take("step", (), dtype=np.int64, min=-1))
+        value, before = fields.take("doubt", (2, len(self._squares)))
+        self.doubt = None if step < 0 else Doubt(step, value, before)

@@ -73,7 +73,7 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
     loop.restore(fields.part("loop."))
     bounds = None
     if federation._bounds is not None:
-        bounds = federation._new_bounds(2 + len(federation._agents))
+        bounds = federation._new_bounds()
         bounds.restore(fields.part("bounds.").rest())
     members, y_dim = len(loop.members), federation.y_dim
     rows = fields.length("history.steps", min=0, max=1 << 24)
