@@ -3,8 +3,8 @@
 A running root mean square of the targets' changes says what is usual. Beyond DOUBTFUL times that, a label is believed
 (forecasts start from it), but it is learnt from only if the next label is nearer to it than to the one before it; if
 not, it was a spike and is taken out of the history. Beyond SUSPECT times, it is not even believed: the history keeps
-the last value until CONFIRMED such labels in a row (one fewer at the beginning) say that the world has changed. Changes of more than CLIPPED times
-the usual are clipped to it where decoders learn from them.
+the last value until CONFIRMED such labels in a row (one fewer at the beginning) say that the world has changed.
+Changes of more than CLIPPED times the usual are clipped to it where decoders learn from them.
 """
 
 from __future__ import annotations
