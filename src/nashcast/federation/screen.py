@@ -39,8 +39,7 @@ class Screen:
         # A confirmed change is the new world's, not its usual change.
         if not confirmed:
             known = np.where(usual > 0.0, np.minimum(change, _LARGEST_STEP * usual), change)
-            with np.errstate(over="ignore"):
-                self._squares += (known * known - self._squares) / min(self._changes + 1, _MEMORY)
+            self._squares += (known * known - self._squares) / min(self._changes + 1, _MEMORY)
             self._changes += 1
         return True
 
