@@ -156,8 +156,8 @@ class Bank:
         """
         if ages.any():
             corrections = corrections * (self._forgetting ** ages[:, None])[:, None, :, None]
-        # (horizon, members, forgettings, y_dim, size) → (members, forgettings, y_dim, horizon, size)
-        self._cross += (corrections[..., None] * features[:, :, None]).transpose(1, 2, 3, 0, 4)
+        # Both as (members, forgettings, y_dim, horizon, size).
+        self._cross += corrections.transpose(1, 2, 3, 0)[..., None] * features.transpose(1, 2, 0, 3)[:, None]
 
     def relearn(self, features: np.ndarray, changes: np.ndarray) -> None:
         """All memories again, from rows (rows, members, y_dim, size) and changes (rows, y_dim, horizon), oldest first.

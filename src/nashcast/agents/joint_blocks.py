@@ -170,9 +170,7 @@ class JointBlocks:
             now = now - np.einsum("tkq,ikdq->tikd", public[0], self._coefficients)
         rows, before = (np.ascontiguousarray(np.moveaxis(part, 0, 2)) for part in (now, before))
         before = before * unit[:, None, None]
-        said = [
-            np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders
-        ]  # (agents, y_dim, rows, horizon)
+        said = [np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders]  # (agents, y_dim, rows, horizon)
         count = min(len(now), self._remembered)
         recent = np.arange(step - count, step) % self._remembered
         self._rows[recent] = now[len(now) - count :]

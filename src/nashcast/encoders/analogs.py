@@ -139,5 +139,7 @@ def _analog_changes(differences: np.ndarray, near: np.ndarray, followed: np.ndar
     diagonals += (_RIDGE / count) * np.add.reduce(diagonals, axis=1, keepdims=True) + 1e-12
     changes = np.empty((searches, 2, horizon))
     changes[:, 0] = np.add.reduce(followed[:, :, :NEAREST], axis=2) / NEAREST
-    changes[:, 1] = np.linalg.solve(products[:, :, : 1 + numbers], products[:, :, 1 + numbers :])[:, 0]
+    # The intercept for each horizon: the first row of gram⁻¹ products, and the Gram matrix is symmetric.
+    first_row = np.linalg.solve(products[:, :, : 1 + numbers], np.eye(1 + numbers, 1))
+    changes[:, 1] = np.matmul(first_row.swapaxes(1, 2), products[:, :, 1 + numbers :])[:, 0]
     return changes

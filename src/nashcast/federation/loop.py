@@ -114,16 +114,17 @@ class Loop:
         now, H = history.targets[history.now], self.settings.horizon
         said = self._agents.forecast(x)
         experts, leverage = self._experts(now, said)
-        awake = np.ones(len(self.owner), dtype=bool)
-        awake[1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
         p, K = len(now), len(self.owner)
-        shared = awake[None].repeat(p * H, axis=0)
+        shared = np.ones((p * H, K), dtype=bool)
+        if said.absent:
+            shared[:, 1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
+        awake = shared[0]
         mixed = self._mixture.mix(experts.reshape(p * H, K), leverage.repeat(H, axis=0), shared)
         weights = mixed.weights.reshape(p, H, K)[:, 0]
         by_member, own, without = self._by_member(weights, experts[:, 0], awake)
         forecast = mixed.forecast.reshape(p, H).T
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
-        self.weights = by_member.sum(axis=0) / p
+        self.weights = np.add.reduce(by_member, axis=0) / p
         return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
 
     def learn(self, target: np.ndarray | None) -> Scored | None:
