@@ -41,12 +41,13 @@ class PublicBlock:
 
     def __init__(self, y_dim: int, features: int):
         self._ridge = _PUBLIC_RIDGE * np.eye(features)
+        self._refill = (1 - _PUBLIC_FORGETTING) * self._ridge  # what it has back at each step, so that it does not fade
         self._information = np.repeat(self._ridge[None], y_dim, axis=0)
 
     def learn(self, public: np.ndarray) -> np.ndarray:
         """Take in a row (y_dim, features); returns the gain (y_dim, features) with which it is learnt from."""
         self._information *= _PUBLIC_FORGETTING
-        self._information += public[:, :, None] * public[:, None, :] + (1 - _PUBLIC_FORGETTING) * self._ridge
+        self._information += public[:, :, None] * public[:, None, :] + self._refill
         return np.linalg.solve(self._information, public[..., None])[..., 0]
 
     def relearn(self, public: np.ndarray) -> None:

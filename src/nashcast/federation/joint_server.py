@@ -119,9 +119,11 @@ class JointServer:
         return boldness
 
     def _clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
-        limit = np.where(self._learnt >= _FIRST, _CLIP * np.sqrt(self._squares), np.inf)
+        limit, rate = _CLIP * np.sqrt(self._squares), 1.0 - _ERROR_MEMORY
+        if self._learnt.min() < _FIRST:
+            limit, rate = np.where(self._learnt >= _FIRST, limit, np.inf), np.where(self._learnt > 0, rate, 1.0)
         clipped = np.minimum(np.maximum(error, -limit), limit)
-        rate = np.where(self._learnt > 0, 1.0 - _ERROR_MEMORY, 1.0) * known
+        rate = rate * known
         size = np.minimum(np.abs(clipped), 1e150)  # its square is finite
         self._squares += rate * (size * size - self._squares)
         self._learnt += known
@@ -132,10 +134,12 @@ class JointServer:
         if not known[0] or self._learnt[0] < _FIRST:
             return
         e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
-        # 1 for agents in the sums, -1 for those left out: of these, the question is what they would do within the sums.
-        sign = np.where(self._included, 1.0, -1.0)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            worth = ((e + sign * c) ** 2 - e * e) * sign
+            if self._everybody:
+                worth = (e + c) ** 2 - e * e
+            else:  # of agents left out of the sums, the question is what they would do within them
+                sign = np.where(self._included, 1.0, -1.0)[:, None]
+                worth = ((e + sign * c) ** 2 - e * e) * sign
         worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
         self._worth += _WORTH_FADING * (worth - self._worth)
         self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)

@@ -47,9 +47,12 @@ class Screen:
         """Changes (y_dim, horizon) as decoders may learn from them."""
         if self._changes < _FIRST:
             return changes
-        usual = np.where(self._squares > 0.0, CLIPPED * np.sqrt(self._squares), np.inf)[:, None]
-        # Over h steps a target moves √h times as far, if it moves at random.
-        far = usual * np.sqrt(np.arange(1, changes.shape[1] + 1))
+        usual = CLIPPED * np.sqrt(self._squares)
+        if not usual.all():
+            usual[usual == 0.0] = np.inf
+        far = usual[:, None]
+        if changes.shape[1] > 1:  # over h steps a target moves √h times as far, if it moves at random
+            far = far * np.sqrt(np.arange(1, changes.shape[1] + 1))
         return np.minimum(np.maximum(changes, -far), far)
 
     def save(self) -> dict[str, np.ndarray]:
