@@ -59,9 +59,9 @@ class BankForecast(NamedTuple):
 class Bank:
     """members: the encoders, all padded to the size of the largest. Features are (members, y_dim, size).
 
-    The memory of a member and a forgetting is a matrix: the Gram matrix G, and below it the cross products c with the
-    labels of each horizon. With few horizons there are columns for these rows too, and a last row for the features z
-    to forecast from: then it is ready for `_factorised`.
+    The memory of a member and a forgetting is the Gram matrix G, and the cross products c with the labels of each
+    horizon. With few horizons they stand in one square matrix: G, below it c, and a last row for the features z to
+    forecast from. Then it is ready for `_factorised`.
     """
 
     def __init__(self, members: list[Member], y_dim: int, horizon: int):
@@ -70,10 +70,13 @@ class Bank:
         self._rows = 0
         self._forgetting = np.array(FORGETTING)
         self._factorises = horizon <= FEW_HORIZONS
-        shape = (D + H + 1, D + H + 1) if self._factorises else (D + H, D)
-        self._memory = np.zeros((E, M, y_dim, *shape))
-        self._gram, self._cross = self._memory[..., :D, :D], self._memory[..., D : D + H, :D]  # views
-        self._padded = np.zeros((E, y_dim, shape[1]))  # features, and 0 in the columns after them
+        width = D + H + 1 if self._factorises else D
+        systems = np.zeros((E, M, y_dim, width, width))
+        self._gram = systems[..., :D, :D]
+        # A view with few horizons.
+        self._cross = systems[..., D : D + H, :D] if self._factorises else np.zeros((E, M, y_dim, H, D))
+        self._memory = [systems] if self._factorises else [systems, self._cross]
+        self._padded = np.zeros((E, y_dim, width))  # features, and 0 in the columns after them
         decoders = [(e, *decoder) for e, member in enumerate(members) for decoder in member.decoders]
         self.member = np.array([e for e, *_ in decoders])
         self._speed = np.array([FORGETTING.index(forgetting) for _, forgetting, *_ in decoders])
@@ -82,12 +85,13 @@ class Bank:
         self._centre = np.array([centre for *_, centre in decoders])
         self._pull, self._centred = (ridge * self._centre)[:, None, None], bool(self._centre.any())
         # What is added to the diagonal of each decoder's memory.
-        self._diagonal = np.full((len(decoders), 1, shape[1]), _BORDER)
+        self._diagonal = np.full((len(decoders), 1, width), _BORDER)
         self._diagonal[:, :, :D] = ridge[:, None, None]
         # A copy of its memory for each decoder, and views of its parts.
-        self._systems = np.zeros((len(decoders), y_dim, *shape))
-        self._diagonals = np.einsum("...dd->...d", self._systems[..., : shape[1], :])
-        self._crosses = self._systems[..., D : D + H, :D]
+        self._copies = [np.zeros((len(decoders), *memory.shape[2:])) for memory in self._memory]
+        self._systems = self._copies[0]
+        self._diagonals = np.einsum("...dd->...d", self._systems)
+        self._crosses = self._systems[..., D : D + H, :D] if self._factorises else self._copies[1]
         # The decoder of each member and forgetting whose forecast stands in for labels to come; -1 if there is none.
         self._stand_in = np.full((E, M), -1)
         for place, (e, m) in enumerate(zip(self.member, self._speed, strict=True)):
@@ -96,9 +100,10 @@ class Bank:
 
     def forecast(self, features: np.ndarray) -> BankForecast:
         """features: of the present row, (members, y_dim, size)."""
-        z, systems = features.take(self.member, axis=0), self._systems
-        # Modes other than "raise" write to `out` without a copy; all places exist.
-        self._memory.reshape(-1, *systems.shape[1:]).take(self._place, axis=0, out=systems, mode="clip")
+        z = features.take(self.member, axis=0)
+        for memory, copy in zip(self._memory, self._copies, strict=True):
+            # Modes other than "raise" write to `out` without a copy; all places exist.
+            memory.reshape(-1, *copy.shape[1:]).take(self._place, axis=0, out=copy, mode="clip")
         self._diagonals += self._diagonal
         if self._centred:
             self._crosses[..., 0] += self._pull
@@ -139,12 +144,13 @@ class Bank:
         if self._rows == LONGEST_MEMORY:
             self._limit_memory()
         forgetting = self._forgetting[:, None, None, None]
-        self._memory *= forgetting
+        for memory in self._memory:
+            memory *= forgetting
         padded = self._padded
         padded[:, :, : self.size] = features
-        # Where it has columns for a border, the whole memory is quicker to write to than a part of it.
-        grown = self._memory if self._factorises else self._gram
-        grown += (padded[:, :, :, None] * padded[:, :, None, :])[:, None]
+        # The whole matrix is quicker to write to than the part of it that is not 0.
+        systems = self._memory[0]
+        systems += (padded[:, :, :, None] * padded[:, :, None, :])[:, None]
         if changes is not None:
             self._cross += changes[..., None] * features[:, None, :, None, :]
 
@@ -156,8 +162,8 @@ class Bank:
         """
         if ages.any():
             corrections = corrections * (self._forgetting ** ages[:, None])[:, None, :, None]
-        # Both as (members, forgettings, y_dim, horizon, size).
-        self._cross += corrections.transpose(1, 2, 3, 0)[..., None] * features.transpose(1, 2, 0, 3)[:, None]
+        # (horizon, members, forgettings, y_dim, size) → (members, forgettings, y_dim, horizon, size)
+        self._cross += (corrections[..., None] * features[:, :, None]).transpose(1, 2, 3, 0, 4)
 
     def relearn(self, features: np.ndarray, changes: np.ndarray) -> None:
         """All memories again, from rows (rows, members, y_dim, size) and changes (rows, y_dim, horizon), oldest first.
