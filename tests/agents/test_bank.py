@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from nashcast.agents.bank import CENTRED, DECODERS, FORGETTING, TRUSTED_LEVERAGE, Bank, Member
+from nashcast.agents.bank import CENTRED, DECODERS, FEW_HORIZONS, FORGETTING, TRUSTED_LEVERAGE, Bank, Member
+from nashcast.fields import Fields
 
 
 def batch(Z, r, z, forgetting, ridge, centre):
@@ -86,3 +87,22 @@ def test_an_unlabelled_row_that_stands_in_for_itself_changes_no_decoder():
     before = bank.forecast(probe).changes[0]  # forgetting 1, least ridge: its own forecast stands in
     bank.add_row(z, bank.stand_ins(bank.forecast(z).changes))
     np.testing.assert_allclose(bank.forecast(probe).changes[0], before, rtol=1e-9)
+
+
+@pytest.mark.parametrize("horizon", [1, FEW_HORIZONS, FEW_HORIZONS + 1])
+def test_decoders_of_a_gram_matrix_that_is_not_definite_by_rounding_are_solved_all_the_same(horizon):
+    rng, size = np.random.default_rng(6), 3
+    bank = Bank([Member(size)], 1, horizon)
+    gram, cross = bank.save()["gram"].copy(), rng.standard_normal((1, len(FORGETTING), 1, horizon, size))
+    # Below 0 by more than the least ridge, 1e-4 for each feature.
+    gram[0, FORGETTING.index(1.0), 0] = np.diag([5.0, 2.0, -1e-3])
+    bank.restore(Fields({"gram": gram, "cross": cross, "rows": np.array(1)}))
+    z = 0.1 * rng.standard_normal(size)
+    said = bank.forecast(z[None, None])
+    for place, (forgetting, ridge) in enumerate(DECODERS):
+        m = FORGETTING.index(forgetting)
+        solved = np.linalg.inv(gram[0, m, 0] + ridge * size * np.eye(size)) @ z
+        share = 1.0 / max(1.0, z @ solved / TRUSTED_LEVERAGE)
+        np.testing.assert_allclose(said.leverage[place, 0], z @ solved, rtol=1e-9)
+        np.testing.assert_allclose(said.changes[place, 0], share * cross[0, m, 0] @ solved, rtol=1e-9)
+    assert said.leverage[0, 0] < 0.0

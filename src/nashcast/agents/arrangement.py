@@ -19,6 +19,8 @@ RESERVED = (PERSISTENCE, JOINT)
 # Encoders of about the same size are solved in one call; sizes up to each of these stand together. A call costs as much
 # as about a dozen small systems.
 _SIZES = (16, 32, 64, 128, 256, 512, 1024)
+# Of agents in the joint game there are fewer systems, and more calls for each group.
+_BLOCK_SIZES = _SIZES[1:]
 
 
 class Group(NamedTuple):
@@ -77,11 +79,12 @@ def arranged(units: list[list[Unit]]) -> Arrangement:
         if len(own) > 1:
             members.append((Member(at - first, joined=True), agent, list(range(first, at))))
         placed.append(places)
-    bank_groups = [_group(group, [columns for *_, columns in members], at) for group in _grouped(members)]
+    member_columns = [columns for *_, columns in members]
+    bank_groups = [_group(group, member_columns, at) for group in _by_size(member_columns, _SIZES)]
     banks = [[members[place][0] for place in group.members] for group in bank_groups]
     owner = [members[place][1] for group in bank_groups for place in group.members for _ in members[place][0].decoders]
     owner += [agent for agent, own in enumerate(units) for unit in own for _ in range(unit.forecasts)]
-    block_groups = [_group(group, private, at) for group in _by_size([len(columns) for columns in private])]
+    block_groups = [_group(group, private, at) for group in _by_size(private, _BLOCK_SIZES)]
     sizes = [[max(len(private[agent]), 1) for agent in group.members] for group in block_groups]
     return Arrangement(placed, at + 1, banks, bank_groups, np.array(owner, dtype=np.int64), sizes, block_groups)
 
@@ -122,15 +125,11 @@ def distinct(names: list[str], reserved: Sequence[str] = ()) -> list[str]:
     return found
 
 
-def _grouped(members: list[tuple[Member, int, list[int]]]) -> list[list[int]]:
-    return _by_size([len(columns) for *_, columns in members])
-
-
-def _by_size(sizes: list[int]) -> list[list[int]]:
-    """Places of about the same size together, in ascending order of size."""
+def _by_size(columns: list[list[int]], limits: tuple[int, ...]) -> list[list[int]]:
+    """Places with about the same number of columns together, in ascending order of it."""
     groups: dict[int, list[int]] = {}
-    for place, size in enumerate(sizes):
-        group = next((limit for limit in _SIZES if size <= limit), size)
+    for place, size in enumerate(map(len, columns)):
+        group = next((limit for limit in limits if size <= limit), size)
         groups.setdefault(group, []).append(place)
     return [groups[key] for key in sorted(groups)]
 

@@ -26,6 +26,10 @@ CENTRED = ((1.0, 10.0), (0.9, 0.3), (0.9, 0.01))
 JOINED = ((1.0, 0.3), (0.998, 1.0), (0.99, 1.0))
 FORGETTING = (1.0, 0.998, 0.99, 0.97, 0.9)
 TRUSTED_LEVERAGE = 5.0
+# Up to so many horizons, forecasts come from a factorisation.
+FEW_HORIZONS = 4
+# On the diagonal of rows that border a system: larger than any sum of squares.
+_BORDER = 1e150
 # Sums over more rows than this fade, so that rounding in them stays far below the ridge.
 LONGEST_MEMORY = 100_000
 
@@ -53,23 +57,41 @@ class BankForecast(NamedTuple):
 
 
 class Bank:
-    """members: the encoders, all padded to the size of the largest. Features are (members, y_dim, size)."""
+    """members: the encoders, all padded to the size of the largest. Features are (members, y_dim, size).
+
+    The memory of a member and a forgetting is the Gram matrix G, and the cross products c with the labels of each
+    horizon. With few horizons they stand in one square matrix: G, below it c, and a last row for the features z to
+    forecast from. Then it is ready for `_factorised`.
+    """
 
     def __init__(self, members: list[Member], y_dim: int, horizon: int):
         self.members, self.size = members, max(member.features for member in members)
-        E, M, D = len(members), len(FORGETTING), self.size
+        E, M, D, H = len(members), len(FORGETTING), self.size, horizon
         self._rows = 0
         self._forgetting = np.array(FORGETTING)
-        self._gram = np.zeros((E, M, y_dim, D, D))
-        self._cross = np.zeros((E, M, y_dim, horizon, D))
+        self._factorises = horizon <= FEW_HORIZONS
+        width = D + H + 1 if self._factorises else D
+        systems = np.zeros((E, M, y_dim, width, width))
+        self._gram = systems[..., :D, :D]
+        # A view with few horizons.
+        self._cross = systems[..., D : D + H, :D] if self._factorises else np.zeros((E, M, y_dim, H, D))
+        self._memory = [systems] if self._factorises else [systems, self._cross]
+        self._padded = np.zeros((E, y_dim, width))  # features, and 0 in the columns after them
         decoders = [(e, *decoder) for e, member in enumerate(members) for decoder in member.decoders]
         self.member = np.array([e for e, *_ in decoders])
         self._speed = np.array([FORGETTING.index(forgetting) for _, forgetting, *_ in decoders])
-        self._place = self.member * M + self._speed  # of each decoder's Gram matrix among all
+        self._place = self.member * M + self._speed  # of each decoder's memory among all
         ridge = np.array([rho * members[e].features for e, _, rho, _ in decoders])
         self._centre = np.array([centre for *_, centre in decoders])
-        self._ridge, self._pull = ridge, ridge * self._centre
-        self._centred = bool(self._centre.any())
+        self._pull, self._centred = (ridge * self._centre)[:, None, None], bool(self._centre.any())
+        # What is added to the diagonal of each decoder's memory.
+        self._diagonal = np.full((len(decoders), 1, width), _BORDER)
+        self._diagonal[:, :, :D] = ridge[:, None, None]
+        # A copy of its memory for each decoder, and views of its parts.
+        self._copies = [np.zeros((len(decoders), *memory.shape[2:])) for memory in self._memory]
+        self._systems = self._copies[0]
+        self._diagonals = np.einsum("...dd->...d", self._systems)
+        self._crosses = self._systems[..., D : D + H, :D] if self._factorises else self._copies[1]
         # The decoder of each member and forgetting whose forecast stands in for labels to come; -1 if there is none.
         self._stand_in = np.full((E, M), -1)
         for place, (e, m) in enumerate(zip(self.member, self._speed, strict=True)):
@@ -79,20 +101,38 @@ class Bank:
     def forecast(self, features: np.ndarray) -> BankForecast:
         """features: of the present row, (members, y_dim, size)."""
         z = features.take(self.member, axis=0)
-        systems = self._of_decoders(self._gram)
-        diagonals = systems.reshape(*z.shape[:2], -1)[:, :, :: self.size + 1]
-        diagonals += self._ridge[:, None, None]
-        solved = np.linalg.solve(systems, z[..., None])
-        changes = np.matmul(self._of_decoders(self._cross), solved)[..., 0]
-        solved = solved[..., 0]
-        leverage = np.vecdot(z, solved)
+        for memory, copy in zip(self._memory, self._copies, strict=True):
+            # Modes other than "raise" write to `out` without a copy; all places exist.
+            memory.reshape(-1, *copy.shape[1:]).take(self._place, axis=0, out=copy, mode="clip")
+        self._diagonals += self._diagonal
         if self._centred:
-            changes += (self._pull[:, None] * solved[:, :, 0])[:, :, None]
+            self._crosses[..., 0] += self._pull
+        changes, leverage = (self._factorised if self._factorises else self._solved)(z)
         if leverage.max() > TRUSTED_LEVERAGE:
             share = 1.0 / np.maximum(1.0, leverage / TRUSTED_LEVERAGE)
             changes *= share[:, :, None]
             changes += ((1.0 - share) * z[:, :, 0] * self._centre[:, None])[:, :, None]
         return BankForecast(changes, leverage)
+
+    def _factorised(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Changes and leverages from one Cholesky factorisation of the systems, which costs half as much as `_solved`.
+
+        With A = LLᵀ, the factor's rows below L are c L⁻ᵀ and z L⁻ᵀ whatever stands on their diagonal, as long as it is
+        large. Their products are the forecasts c A⁻¹ z and the leverage z A⁻¹ z.
+        """
+        self._systems[:, :, -1, : self.size] = z
+        try:
+            factors = np.linalg.cholesky(self._systems)
+        except np.linalg.LinAlgError:  # by rounding one of the systems is not positive definite
+            return self._solved(z)
+        below = factors[:, :, self.size :, : self.size]
+        products = np.vecdot(below, below[:, :, -1:])
+        return products[:, :, :-1], products[:, :, -1]
+
+    def _solved(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same by elimination."""
+        solved = np.linalg.solve(self._systems[:, :, : self.size, : self.size], z[..., None])
+        return np.matmul(self._crosses, solved)[..., 0], np.vecdot(z, solved[..., 0])
 
     def stand_ins(self, changes: np.ndarray) -> np.ndarray:
         """Forecasts of each member and forgetting, (members, forgettings, y_dim, horizon), for labels to come."""
@@ -104,9 +144,13 @@ class Bank:
         if self._rows == LONGEST_MEMORY:
             self._limit_memory()
         forgetting = self._forgetting[:, None, None, None]
-        self._gram *= forgetting
-        self._cross *= forgetting
-        self._gram += (features[:, :, :, None] * features[:, :, None, :])[:, None]
+        for memory in self._memory:
+            memory *= forgetting
+        padded = self._padded
+        padded[:, :, : self.size] = features
+        # The whole matrix is quicker to write to than the part of it that is not 0.
+        systems = self._memory[0]
+        systems += (padded[:, :, :, None] * padded[:, :, None, :])[:, None]
         if changes is not None:
             self._cross += changes[..., None] * features[:, None, :, None, :]
 
@@ -138,16 +182,12 @@ class Bank:
     def _limit_memory(self) -> None:
         self._forgetting = np.minimum(self._forgetting, 1.0 - 1.0 / LONGEST_MEMORY)
 
-    def _of_decoders(self, memory: np.ndarray) -> np.ndarray:
-        """A copy of what each decoder uses of a memory (members, forgettings, …): (decoders, …)."""
-        return memory.reshape(-1, *memory.shape[2:]).take(self._place, axis=0)
-
     def save(self) -> dict[str, np.ndarray]:
         return {"gram": self._gram, "cross": self._cross, "rows": np.array(self._rows)}
 
     def restore(self, fields) -> None:
-        self._gram = fields.take("gram", self._gram.shape)
-        self._cross = fields.take("cross", self._cross.shape)
+        self._gram[:] = fields.take("gram", self._gram.shape)
+        self._cross[:] = fields.take("cross", self._cross.shape)
         self._rows = int(fields.take("rows", (), dtype=np.int64, min=0))
         if self._rows >= LONGEST_MEMORY:
             self._limit_memory()

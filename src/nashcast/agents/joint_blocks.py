@@ -41,12 +41,13 @@ class PublicBlock:
 
     def __init__(self, y_dim: int, features: int):
         self._ridge = _PUBLIC_RIDGE * np.eye(features)
+        self._refill = (1 - _PUBLIC_FORGETTING) * self._ridge  # what it has back at each step, so that it does not fade
         self._information = np.repeat(self._ridge[None], y_dim, axis=0)
 
     def learn(self, public: np.ndarray) -> np.ndarray:
         """Take in a row (y_dim, features); returns the gain (y_dim, features) with which it is learnt from."""
         self._information *= _PUBLIC_FORGETTING
-        self._information += public[:, :, None] * public[:, None, :] + (1 - _PUBLIC_FORGETTING) * self._ridge
+        self._information += public[:, :, None] * public[:, None, :] + self._refill
         return np.linalg.solve(self._information, public[..., None])[..., 0]
 
     def relearn(self, public: np.ndarray) -> None:
@@ -89,8 +90,9 @@ class JointBlocks:
         self._information = self._laid(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
         # Takes turns with the information. Of very many blocks, to write it and to read it again would take too long.
         self._spare = None if self._tiny else self._information.copy()
-        self._decoders = self._laid(np.zeros((len(game.variants), N, y_dim, horizon, D)), 1)
-        self._averaged = self._laid(np.zeros((N, y_dim, horizon, D)), 0)
+        # Decoders of every variant, and the mean of the averaged variant's.
+        self._all_decoders = self._laid(np.zeros((len(game.variants) + 1, N, y_dim, horizon, D)), 1)
+        self._decoders, self._averaged = self._all_decoders[:-1], self._all_decoders[-1]  # views
         self._coefficients = np.zeros((N, y_dim, D, public))
         # What was played in the last rows, by step, and with which gains.
         self._rows = self._laid(np.zeros((remembered, N, y_dim, D)), 1)
@@ -98,12 +100,12 @@ class JointBlocks:
 
     def forecast(self, features: np.ndarray, public: np.ndarray) -> Contributions:
         """features: (agents, y_dim, size), 0 for agents that are absent.   public: (y_dim, public features)."""
-        unexplained = features
+        unexplained = z = features
         if self._coefficients.shape[3]:
-            unexplained = features - np.matmul(self._coefficients, public[..., None])[..., 0]
-        z, present = unexplained, np.asarray(features.reshape(len(features), -1).any(axis=1))
-        if not present.all():
-            z = np.where(present[:, None, None], unexplained, 0.0)
+            unexplained = z = features - np.matmul(self._coefficients, public[..., None])[..., 0]
+            present = np.logical_or.reduce(features.reshape(len(features), -1), axis=1)
+            if not present.all():
+                z = np.where(present[:, None, None], unexplained, 0.0)
         if self._tiny:
             z = self._laid(z, 0)
         prior = self._faded(self._spare)
@@ -113,8 +115,8 @@ class JointBlocks:
             capped = 1.0 / np.maximum(1.0, leverage / self._game.largest_leverage)
             gains, leverage = gains * capped[..., None], leverage * capped
         self._pending = _PendingRow(z, unexplained, gains)
-        row = z[:, :, None]  # the same for all horizons
-        return Contributions(self._dot(self._decoders, row), self._dot(self._averaged, row), leverage)
+        said = self._dot(self._all_decoders, z[:, :, None])  # features are the same for all horizons
+        return Contributions(said[:-1], said[-1], leverage)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
         """The row that was forecast is over. gain: of `PublicBlock.learn`, if agents play what that leaves unexplained.
@@ -169,9 +171,7 @@ class JointBlocks:
             now = now - np.einsum("tkq,ikdq->tikd", public[0], self._coefficients)
         rows, before = (np.ascontiguousarray(np.moveaxis(part, 0, 2)) for part in (now, before))
         before = before * unit[:, None, None]
-        said = [
-            np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders()
-        ]  # (agents, y_dim, rows, horizon)
+        said = [np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders]  # (agents, y_dim, rows, horizon)
         count = min(len(now), self._remembered)
         recent = np.arange(step - count, step) % self._remembered
         self._rows[recent] = now[len(now) - count :]
@@ -181,7 +181,7 @@ class JointBlocks:
             gram = np.matmul(faded, rows)
             self._information[speed] = gram + self._ridge
             normal = gram + _REFIT_RIDGE * self._ridge
-            for place, kept in enumerate(self._all_decoders()):
+            for place, kept in enumerate(self._all_decoders):
                 if self._speed_of(place) == speed:
                     kept[:] = np.linalg.solve(normal, np.matmul(faded, said[place])).swapaxes(2, 3)
             last = rows[:, :, len(now) - count :].swapaxes(2, 3)
@@ -191,7 +191,10 @@ class JointBlocks:
     def _faded(self, out: np.ndarray | None) -> np.ndarray:
         """The information before the next row."""
         faded = np.multiply(self._information, self._forgetting, out=out)
-        diagonals = np.einsum("...dd->...d", faded)  # a view
+        if self._tiny:
+            diagonals = np.einsum("...dd->...d", faded)  # a view
+        else:  # the same, sooner
+            diagonals = faded.reshape(*faded.shape[:3], -1)[..., :: faded.shape[4] + 1]
         diagonals += self._refill
         return faded
 
@@ -215,9 +218,6 @@ class JointBlocks:
     def _dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return small_solve.dot(a, b) if self._tiny else np.vecdot(a, b)
 
-    def _all_decoders(self) -> list[np.ndarray]:
-        return [*self._decoders, self._averaged]
-
     def _speed_of(self, place: int) -> int:
         return int(self._speed[place]) if place < len(self._speed) else 0
 
@@ -225,12 +225,12 @@ class JointBlocks:
         return {name: getattr(self, f"_{name}") for name in _STATE}
 
     def restore(self, fields) -> None:
-        for name, agents in _STATE.items():
-            setattr(self, f"_{name}", self._laid(fields.take(name, getattr(self, f"_{name}").shape), agents))
+        for name in _STATE:
+            kept = getattr(self, f"_{name}")
+            kept[:] = fields.take(name, kept.shape)
 
 
-# What is saved, and the axis of the agents.
-_STATE = {"information": 1, "decoders": 1, "averaged": 0, "coefficients": 0, "rows": 1, "gains": 2}
+_STATE = ("information", "decoders", "averaged", "coefficients", "rows", "gains")
 
 
 def averaging_rate(step: int, forgetting: float) -> float:

@@ -156,14 +156,15 @@ class LocalAgents:
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the agents' present decoders of the joint game say of earlier rows; see `JointBlocks`."""
         parts = [blocks.recall(steps) for blocks in self._blocks]
-        return np.concatenate(parts, axis=1).take(self._block_order, axis=1)
+        return self._in_order(parts, axis=1)
 
     def learn_jointly(self, steps: np.ndarray, residuals: np.ndarray) -> None:
         """residuals: ρ of each variant and agent, (variants, agents, y_dim, horizon), in usual changes."""
         assert self._game is not None
         rate = averaging_rate(self._history.step, self._game.forgetting[0])
         for blocks, group in zip(self._blocks, self._arrangement.block_groups, strict=True):
-            blocks.learn(steps, residuals.take(group.members, axis=1), rate)
+            own = residuals if len(self._blocks) == 1 else residuals.take(group.members, axis=1)
+            blocks.learn(steps, own, rate)
 
     def relearn(self, before: Rows) -> None:
         """Scales or season have changed: all memories again, from the rows that are remembered.
@@ -234,13 +235,16 @@ class LocalAgents:
     def _contributions(self, usual: np.ndarray) -> Contributions:
         groups = zip(self._blocks, self._arrangement.block_groups, strict=True)
         parts = [blocks.forecast(group.of_row(self._flat), self.public_now) for blocks, group in groups]
-        scale, order = usual[:, None], self._block_order
-        played = np.concatenate([part.played for part in parts], axis=1).take(order, axis=1)
-        averaged = np.concatenate([part.averaged for part in parts]).take(order, axis=0)
-        leverage = np.concatenate([part.leverage for part in parts], axis=1).take(order, axis=1)
-        played *= scale
-        averaged *= scale
-        return Contributions(played, averaged, leverage)
+        played = self._in_order([part.played for part in parts], axis=1)
+        averaged = self._in_order([part.averaged for part in parts], axis=0)
+        leverage = self._in_order([part.leverage for part in parts], axis=1)
+        return Contributions(played * usual[:, None], averaged * usual[:, None], leverage)
+
+    def _in_order(self, parts: list[np.ndarray], axis: int) -> np.ndarray:
+        """What the groups of blocks give, agents in their order."""
+        if len(parts) == 1:  # a group has its agents in order
+            return parts[0]
+        return np.concatenate(parts, axis=axis).take(self._block_order, axis=axis)
 
     def save(self) -> dict[str, np.ndarray]:
         found = {"flat_rows": self._flat_rows, "last_step": np.array(self._last_step)}

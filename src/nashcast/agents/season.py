@@ -33,9 +33,8 @@ class Season:
         recent = targets[-(LONGEST_SEASON + 3) :]
         changes = (recent[1:] - recent[:-1])[::-1]
         self._products *= _FADING
-        # One wild pair must not overflow: products beyond 1e300 say nothing more.
-        with np.errstate(over="ignore"):
-            products = changes[0][:, None] * changes.T
+        # Targets are at most 1e150 in size, so products are finite; beyond 1e300 they say nothing more.
+        products = changes[0][:, None] * changes.T
         self._products[:, : len(changes)] += np.minimum(np.maximum(products, -1e300), 1e300)
         if step <= _EVERY_STEP or step % _SELDOM == 0:
             self.length = self._find(min(LONGEST_SEASON, (len(targets) - 1) // 2))

@@ -61,10 +61,16 @@ class _Built(BuiltForecaster):
         by_kind = changes.reshape(_KINDS, self._y_dim, 2, horizon).transpose(0, 2, 3, 1)
         return y[:, -1] + by_kind.reshape(self.forecasts, horizon, self._y_dim)
 
-    def _new_scratch(self, windows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Memory for `_differences`. To allocate it at every step would take longer than to fill it."""
+    def _new_scratch(self, windows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Memory for `_differences`: the result, series of values and changes, and a view of these as windows.
+
+        To allocate it at every step would take longer than to fill it.
+        """
         found = np.zeros((_KINDS, self._y_dim, self._numbers, windows))
-        return found, np.empty((2, self._y_dim, windows + LAGS))
+        series = np.empty((2, self._y_dim, windows + LAGS))
+        # Number `lag` of window i stands at lag + i.
+        view = np.lib.stride_tricks.sliding_window_view(series, windows + 1, axis=2)[:, :, :LAGS]
+        return found, series, view
 
     def _differences(self, context: Context, y: np.ndarray, past: int) -> np.ndarray:
         """Past windows less the present one, (kinds · y_dim, numbers of a window, windows and more).
@@ -73,16 +79,12 @@ class _Built(BuiltForecaster):
         """
         if past > self._scratch[0].shape[3]:
             self._scratch = self._new_scratch(2 * past)
-        found, series = self._scratch
+        found, series, windows = self._scratch
         values, changes = series[:, :, : past + LAGS]
         np.multiply(y[:, 1:], context.scales.inverse_spread[:, None], out=values)
         np.subtract(y[:, 1:], y[:, :-1], out=changes)
         changes *= context.scales.inverse_change[:, None]
-        # Number `lag` of window i stands at lag + i.
-        kind, target, place = series.strides
-        shape, strides = (2, self._y_dim, LAGS, past), (kind, target, place, place)
-        windows = np.lib.stride_tricks.as_strided(series, shape, strides, writeable=False)
-        np.subtract(windows, series[:, :, past : past + LAGS, None], out=found[:2, :, :LAGS, :past])
+        np.subtract(windows[..., :past], series[:, :, past : past + LAGS, None], out=found[:2, :, :LAGS, :past])
         both = found[2]
         both[:, :2, :past] = found[0, :, LAGS - 2 : LAGS, :past]
         if self._used:
@@ -132,11 +134,12 @@ def _analog_changes(differences: np.ndarray, near: np.ndarray, followed: np.ndar
     differences.reshape(-1).take(first + near[:, None], out=table[:, 1 : 1 + numbers])
     table[:, 1 + numbers :] = followed
     products = np.matmul(table[:, : 1 + numbers], table.swapaxes(1, 2))
-    gram = products[:, :, : 1 + numbers].copy()
     # Every entry of the diagonals but the first, which belongs to the intercept; their sum is that of the distances.
-    diagonals = gram.reshape(searches, -1)[:, 2 + numbers :: 2 + numbers]
-    diagonals += (_RIDGE / count) * diagonals.sum(axis=1, keepdims=True) + 1e-12
+    diagonals = products.reshape(searches, -1)[:, 2 + numbers + horizon :: 2 + numbers + horizon]
+    diagonals += (_RIDGE / count) * np.add.reduce(diagonals, axis=1, keepdims=True) + 1e-12
     changes = np.empty((searches, 2, horizon))
-    changes[:, 0] = followed[:, :, :NEAREST].sum(axis=2) / min(NEAREST, count)
-    changes[:, 1] = np.linalg.solve(gram, products[:, :, 1 + numbers :])[:, 0]
+    changes[:, 0] = np.add.reduce(followed[:, :, :NEAREST], axis=2) / NEAREST
+    # The intercept for each horizon: the first row of gram⁻¹ products, and the Gram matrix is symmetric.
+    first_row = np.linalg.solve(products[:, :, : 1 + numbers], np.eye(1 + numbers, 1))
+    changes[:, 1] = np.matmul(first_row.swapaxes(1, 2), products[:, :, 1 + numbers :])[:, 0]
     return changes

@@ -38,11 +38,9 @@ class Bounds:
             raise InvalidInput("agent", f"number {member}", "Make the federation with agent_intervals=True.")
         horizon, y_dim = self._shape
         first = 0 if member is None else horizon + member
-        forecasts = np.zeros((horizon + self._members, y_dim))
-        forecasts[first : first + len(middle)] = middle
-        bounds = self._intervals.bounds(forecasts.ravel())[known.index(coverage)].reshape(2, -1, y_dim)
-        low, high = bounds[:, first : first + len(middle)]
-        return low, high
+        half = self._intervals.half_widths(coverage).reshape(-1, y_dim)[first : first + len(middle)]
+        with np.errstate(over="ignore"):
+            return middle - half, middle + half
 
     def save(self) -> dict[str, np.ndarray]:
         return self._intervals.save()

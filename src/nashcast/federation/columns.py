@@ -166,7 +166,7 @@ def _row(label: str, value: Any, layout: Layout) -> tuple[np.ndarray, Layout]:
     if layout.unnamed and layout.names is None:  # most rows are like the one before: they need no further checks
         if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (layout.dim,):
             return value.copy(), layout
-        if type(value) is float and layout.dim == 1:
+        if isinstance(value, float) and layout.dim == 1:
             return np.array([value]), layout
     named = _by_name(label, value)
     if named is not None and (named or layout.names is not None or layout.dim):

@@ -46,23 +46,27 @@ class JointServer:
         self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
         self._worth = np.zeros((agents, y_dim))
         self._worth_squares = np.zeros((agents, y_dim))
-        self._included: np.ndarray = np.ones(agents, dtype=bool)
+        self._include(np.ones(agents, dtype=bool))
 
     @property
     def included(self) -> np.ndarray:
         """Which agents are in the sums at present, (agents,)."""
         return self._included.copy()
 
+    def _include(self, agents: np.ndarray) -> None:
+        self._included, self._everybody = agents, bool(agents.all())
+
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        scale, inside = usual[:, None], self._included[:, None, None]
-        public_share = own.played[:, 0]
-        shares = contributions.played * inside
+        public_share, shares, leverages = own.played[:, 0], contributions.played.copy(), contributions.leverage
         if self.game.averaged:
-            shares[-1], public_share[-1] = contributions.averaged * inside, own.averaged[0]
-        changes = np.add.reduce(shares, axis=1) + public_share * scale
-        self._leverage = np.add.reduce(contributions.leverage * self._included[:, None], axis=1) + own.leverage[:, 0]
+            shares[-1], public_share[-1] = contributions.averaged, own.averaged[0]
+        if not self._everybody:
+            shares *= self._included[:, None, None]
+            leverages = leverages * self._included[:, None]
+        changes = np.add.reduce(shares, axis=1) + public_share * usual[:, None]
+        self._leverage = np.add.reduce(leverages, axis=1) + own.leverage[:, 0]
         trusted = np.maximum(1.0, _GUARD * self._mean_leverage) if self._rows else 1.0
         leverage, beyond = self._leverage.take(self._speed, axis=0), self._leverage / trusted
         if beyond.max() > 1.0:
@@ -85,23 +89,23 @@ class JointServer:
         steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
-        inside = self._included[:, None, None]
+        everybody, inside = self._everybody, self._included[:, None, None]
         own = self._player.recall(steps)[:, 0] * usual[:, None]
-        error = changes - own - np.add.reduce(recalled * inside, axis=1)
-        included = self._included
+        error = changes - own - np.add.reduce(recalled if everybody else recalled * inside, axis=1)
         self._judge(error, recalled, known)
         error = self._clipped(error, known)
-        errors = error[:, None].repeat(len(included), axis=1)
-        if not included.all():  # agents left out hear what they would have heard within the sums
-            errors = np.where(inside, errors, errors - recalled)
         scale = inverse(usual)[:, None]
         # (variants, y_dim, horizon)
         leverage = self._leverages[steps % REMEMBERED].transpose(1, 2, 0).take(self._speed, axis=0)
         boldness = self._boldness(leverage)
         factor = boldness / (1.0 + boldness * leverage) * scale * known
         averaging = averaging_rate(int(steps[0]) + 1, self.game.forgetting[0])
-        self._player.learn(steps, (factor * error)[:, None], averaging)
-        return factor[:, None] * errors
+        residual = (factor * error)[:, None]
+        self._player.learn(steps, residual, averaging)
+        heard = residual.repeat(recalled.shape[1], axis=1)
+        if not everybody:  # agents left out hear what they would have heard within the sums
+            heard -= np.where(inside, 0.0, factor[:, None] * recalled)
+        return heard
 
     def relearn(self, now: np.ndarray, before: np.ndarray, step: int, unit: np.ndarray) -> None:
         """Public features mean something else: all remembered rows, (rows, y_dim, features), now and before."""
@@ -115,11 +119,13 @@ class JointServer:
         return boldness
 
     def _clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
-        limit = np.where(self._learnt >= _FIRST, _CLIP * np.sqrt(self._squares), np.inf)
+        limit, rate = _CLIP * np.sqrt(self._squares), 1.0 - _ERROR_MEMORY
+        if self._learnt.min() < _FIRST:
+            limit, rate = np.where(self._learnt >= _FIRST, limit, np.inf), np.where(self._learnt > 0, rate, 1.0)
         clipped = np.minimum(np.maximum(error, -limit), limit)
-        rate = np.where(self._learnt > 0, 1.0 - _ERROR_MEMORY, 1.0) * known
-        with np.errstate(over="ignore"):
-            self._squares += rate * (np.minimum(clipped * clipped, 1e300) - self._squares)
+        rate = rate * known
+        size = np.minimum(np.abs(clipped), 1e150)  # its square is finite
+        self._squares += rate * (size * size - self._squares)
         self._learnt += known
         return clipped
 
@@ -128,15 +134,17 @@ class JointServer:
         if not known[0] or self._learnt[0] < _FIRST:
             return
         e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
-        # 1 for agents in the sums, -1 for those left out: of these, the question is what they would do within the sums.
-        sign = np.where(self._included, 1.0, -1.0)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            worth = ((e + sign * c) ** 2 - e * e) * sign
+            if self._everybody:
+                worth = (e + c) ** 2 - e * e
+            else:  # of agents left out of the sums, the question is what they would do within them
+                sign = np.where(self._included, 1.0, -1.0)[:, None]
+                worth = ((e + sign * c) ** 2 - e * e) * sign
         worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
         self._worth += _WORTH_FADING * (worth - self._worth)
         self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)
         spread = np.sqrt(np.maximum(self._worth_squares - self._worth * self._worth, 0.0))
-        self._included = np.logical_not(np.asarray((self._worth < -_WORTH_LIMIT * spread).any(axis=1)))
+        self._include(np.logical_and.reduce(self._worth >= -_WORTH_LIMIT * spread, axis=1))
 
     def save(self) -> dict[str, np.ndarray]:
         player = {f"player.{name}": value for name, value in self._player.save().items()}
@@ -148,7 +156,7 @@ class JointServer:
         for name in _STATE:
             setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
         self._rows = int(fields.take("rows", (), dtype=np.int64, min=0))
-        self._included = fields.take("included", self._included.shape, dtype=bool)
+        self._include(fields.take("included", self._included.shape, dtype=bool))
         self._learnt = fields.take("learnt", self._learnt.shape, dtype=np.int64, min=0)
 
 

@@ -118,17 +118,17 @@ class Loop:
         now, H = history.targets[history.now], self.settings.horizon
         said = self._agents.forecast(x)
         experts, leverage = self._experts(now, said)
-        awake = np.ones(len(self.owner), dtype=bool)
-        awake[1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
         p, K = len(now), len(self.owner)
-        shared = awake[None].repeat(p * H, axis=0)
+        shared = np.ones((p * H, K), dtype=bool)
+        if said.absent:
+            shared[:, 1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
+        awake = shared[0]
         mixed = self._mixture.mix(experts.reshape(p * H, K), leverage.repeat(H, axis=0), shared)
         weights = mixed.weights.reshape(p, H, K)[:, 0]
-        by_member = weights @ self._members
-        own, without = self._by_member(weights, experts[:, 0], awake, by_member)
+        by_member, own, without = self._by_member(weights, experts[:, 0], awake)
         forecast = mixed.forecast.reshape(p, H).T
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
-        self.weights = by_member.sum(axis=0) / p
+        self.weights = np.add.reduce(by_member, axis=0) / p
         return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
 
     def learn(self, target: np.ndarray | None) -> list[Scored]:
@@ -255,21 +255,21 @@ class Loop:
         low, high = (now[:, None] - self._largest)[:, :, None], (now[:, None] + self._largest)[:, :, None]
         return np.minimum(np.maximum(experts, low), high), leverage
 
-    def _by_member(self, weights, experts, awake: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each member's own forecast, and the federation's without it, both (members, y_dim).
+    def _by_member(self, weights, experts, awake: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each member's weight, (y_dim, members), its own forecast, and the federation's without it, (members, y_dim).
 
-        weights, experts: (y_dim, experts).   shares: the members' weights, (y_dim, members). A member's own forecast is
-        that of its experts by their weights. Without a member its experts are left out, and its part of the joint ones.
+        weights, experts: (y_dim, experts). A member's own forecast is that of its experts by their weights. Without a
+        member its experts are left out, and its part of the joint ones.
         """
         weighted = weights * experts
-        of_members = weighted @ self._members
+        shares, of_members, of_awake = np.matmul(np.array([weights, weighted, experts * awake]), self._members)
         # A small equal part of the awake experts, so that members without weight have a forecast too.
         counts = awake @ self._members
         small = _SMALL_PART / np.maximum(counts, 1.0)
         total = shares + small * counts
-        own = of_members + small * ((experts * awake) @ self._members)
+        own = of_members + small * of_awake
         own = own / total if total.all() else np.divide(own, total, out=np.zeros_like(own), where=total > 0.0)
-        left = weighted.sum(axis=1, keepdims=True) - of_members
+        left = np.add.reduce(weighted, axis=1, keepdims=True) - of_members
         if self._joint is not None:
             joint = weights[:, None, len(self.owner) - len(self._joint.changes) :]  # (y_dim, 1, variants)
             left[:, 1:-1] -= np.matmul(joint, self._joint.shares[..., 0].transpose(2, 0, 1))[:, 0]
@@ -277,7 +277,7 @@ class Loop:
         if rest.min() <= _NOTHING:  # without a member that has all the weight, the last target is left
             left = np.where(rest > _NOTHING, left, experts[:, :1])
             rest = np.where(rest > _NOTHING, rest, 1.0)
-        return own.T, (left / rest).T
+        return shares, own.T, (left / rest).T
 
     def save(self) -> dict[str, np.ndarray]:
         own = {

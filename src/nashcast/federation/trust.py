@@ -32,9 +32,12 @@ class TrustLog:
 
     def learn(self, target: np.ndarray, forecast: np.ndarray, own, without, awake: np.ndarray) -> None:
         """forecast: of the federation, (y_dim,).   own, without: each member's and without it, (members, y_dim)."""
+        errors = np.concatenate([own, without, forecast[None]])
+        errors -= target
         with np.errstate(over="ignore"):
-            losses, without_losses = _losses(own - target), _losses(without - target)
-            loss = float(_losses(forecast - target))
+            # Mean squares over targets, small enough for sums of them.
+            losses = np.minimum(np.vecdot(errors, errors) / len(target), 1e300)
+        losses, without_losses, loss = losses[: len(own)], losses[len(own) : -1], losses[-1]
         # The recent sums of a member fade while it forecasts.
         fading = np.where(awake, FADING, 1.0)
         losses = losses * awake
@@ -43,7 +46,8 @@ class TrustLog:
         self._recent = fading * self._recent + losses
         self._recent_count = fading * self._recent_count + awake
         self._without = FADING * self._without + without_losses
-        self._federation = FADING * self._federation + np.array([loss, 1.0])
+        self._federation *= FADING
+        self._federation += loss, 1.0
 
     def report(self, names: list[str], weights: np.ndarray, included: np.ndarray) -> list[Trust]:
         error = np.divide(self._own, self._count, out=np.full(len(names), np.nan), where=self._count > 0)
@@ -63,11 +67,6 @@ class TrustLog:
     def restore(self, fields) -> None:
         for name in _STATE:
             setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape, min=0.0))
-
-
-def _losses(errors: np.ndarray) -> np.ndarray:
-    """Mean squares over the last axis, small enough for sums of them."""
-    return np.minimum(np.vecdot(errors, errors) / errors.shape[-1], 1e300)
 
 
 _STATE = ("own", "count", "recent", "recent_count", "without", "federation")

@@ -50,6 +50,10 @@ class Intervals:
         self._fill(bounds, middle)
         return bounds
 
+    def half_widths(self, coverage: float) -> np.ndarray:
+        """Half of the width of the intervals at one of the coverages, (y_dim,)."""
+        return self._tracker.widths().widths[:, self._asked[self.coverages.index(coverage)]]
+
     def learn(self, forecast: np.ndarray, target: np.ndarray) -> None:
         """The target of a forecast is known; a column learns nothing where target - forecast is NaN or infinite."""
         y, f = self._vector("target", target), self._vector("forecast", forecast)

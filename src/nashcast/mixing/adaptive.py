@@ -23,12 +23,13 @@ SCORE_MEMORY, SCALE_MEMORY = np.array([1.0, 0.95, 0.8]), np.array([0.98, 0.8, 0.
 TOP_MEMORY, TOP_SCALE_MEMORY, PERSISTENCE_PRIOR = 0.998, 0.98, 0.5
 # The last rule tells soon when errors fall by orders of magnitude.
 LAST_SCALE_MEMORY = 0.5
+_LAST_EXPERTS = 2
 # Before so many labels nothing can be told from chance: the forecast is the last target.
 FIRST_LABELS = 4
 RULES = 1 + len(SCORE_MEMORY)
 # The memories beside (speeds, columns).
 _SCORE_MEMORY, _SCALE_MEMORY = SCORE_MEMORY[:, None], SCALE_MEMORY[:, None]
-_LAST_LOG_PRIOR = np.zeros(2)
+_TOP_SCALE_MEMORY = np.array([[TOP_SCALE_MEMORY], [LAST_SCALE_MEMORY]])
 
 
 class Mixed(NamedTuple):
@@ -57,13 +58,15 @@ class AdaptiveMixture:
     def __init__(self, columns: int, prior: np.ndarray):
         experts, speeds = len(prior), (len(SCORE_MEMORY),)
         self._log_prior = np.log(prior / prior.sum())
-        top = np.full(1 + RULES, (1.0 - PERSISTENCE_PRIOR) / RULES)
-        top[0] = PERSISTENCE_PRIOR
-        self._top_log_prior = np.log(top)
+        # Of the log scores over rules and over what makes the forecast; the second weighs fewer.
+        self._top_log_prior = np.full((2, 1, 1 + RULES), -np.inf)
+        self._top_log_prior[0] = np.log((1.0 - PERSISTENCE_PRIOR) / RULES)
+        self._top_log_prior[0, :, 0] = np.log(PERSISTENCE_PRIOR)
+        self._top_log_prior[1, :, :_LAST_EXPERTS] = 0.0
         self._labels = np.zeros(columns, dtype=np.int64)
         self._state = MixtureState(
             error_scale.init(columns), ml_poly.init(columns, experts), log_score.init(columns, experts, rules=speeds),
-            ml_poly.init(columns, 1 + RULES), log_score.init(columns, 1 + RULES), log_score.init(columns, 2),
+            ml_poly.init(columns, 1 + RULES), log_score.init(columns, 1 + RULES, rules=(2,)),
         )  # fmt: skip
         self._top: TopWeights | None = None  # until something is learnt
 
@@ -87,18 +90,20 @@ class AdaptiveMixture:
 
         target: (columns,).   labelled: (columns,), whether a column has a label.
         """
-        state, (_, poly, score, last) = self._state, self._top_weights()
+        state, (_, poly, top_scores) = self._state, self._top_weights()
         rules = self._rule_weights(leverage, awake) if mixed is None else mixed.rules
         self._top = None
         errors = error_scale.observe(state.scale, forecasts, target, awake, labelled)
         over_rules = _of_rules(errors, _said(rules, errors.values), labelled)
-        both = np.empty(last.shape)
-        both[:, 0], both[:, 1] = np.vecdot(poly, over_rules.values), np.vecdot(score, over_rules.values)
+        # Places that the last rule does not weigh repeat its first expert, which changes no score.
+        both = np.empty(top_scores.shape)
+        both[0] = over_rules.values
+        both[1] = np.vecdot(poly, over_rules.values)[:, None]
+        both[1, :, 1] = np.vecdot(top_scores[0], over_rules.values)
         over_both = over_rules._replace(values=both)
-        log_score.learn(state.last, over_both, last, memory=TOP_MEMORY, scale_memory=LAST_SCALE_MEMORY)
+        log_score.learn(state.top_scores, over_both, top_scores, memory=TOP_MEMORY, scale_memory=_TOP_SCALE_MEMORY)
         scale = step_scale(errors)
         ml_poly.learn_gains(state.top_poly, linear_gains(over_rules, poly), scale)
-        log_score.learn(state.top_scores, over_rules, score, memory=TOP_MEMORY, scale_memory=TOP_SCALE_MEMORY)
         ml_poly.learn_gains(state.poly, linear_gains(errors, rules[:, 0]), scale)
         each, memory = rules[:, 1:].swapaxes(0, 1), {"memory": _SCORE_MEMORY, "scale_memory": _SCALE_MEMORY}
         log_score.learn(state.scores, errors, each, **memory, leverage=leverage)
@@ -130,9 +135,9 @@ class AdaptiveMixture:
     def _top_weights(self) -> TopWeights:
         if self._top is None:
             poly = ml_poly.weights(self._state.top_poly)
-            score = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
-            last = log_score.weights(self._state.last, _LAST_LOG_PRIOR, precision=0.0)
-            self._top = TopWeights(last[:, :1] * poly + last[:, 1:] * score, poly, score, last)
+            scores = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
+            score, last = scores
+            self._top = TopWeights(last[:, :1] * poly + last[:, 1:_LAST_EXPERTS] * score, poly, scores)
         return self._top
 
 
@@ -141,8 +146,7 @@ class TopWeights(NamedTuple):
 
     forecast: np.ndarray  # in the forecast
     poly: np.ndarray  # by ML-Poly
-    score: np.ndarray  # by log score
-    last: np.ndarray  # of these two, (columns, 2)
+    scores: np.ndarray  # by log score; and of these two in the forecast, with 0 after them, (2, columns, 1 + rules)
 
 
 class MixtureState(NamedTuple):
@@ -152,8 +156,7 @@ class MixtureState(NamedTuple):
     poly: MLPolyState
     scores: LogScoreState
     top_poly: MLPolyState
-    top_scores: LogScoreState
-    last: LogScoreState
+    top_scores: LogScoreState  # over rules, and over ML-Poly and the log score over rules
 
 
 def _said(rules: np.ndarray, forecasts: np.ndarray) -> np.ndarray:

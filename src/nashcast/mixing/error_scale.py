@@ -72,7 +72,8 @@ def observe(
     """
     with np.errstate(over="ignore", invalid="ignore"):
         e = forecasts - target[:, None]
-        here = np.abs(e) < HUGE  # False where not finite
+        ordered = np.abs(e)
+        here = ordered < HUGE  # False where not finite
     if awake is not None:
         here &= awake
     if labelled is not None:
@@ -80,7 +81,7 @@ def observe(
     complete = bool(here.all())
     if not complete:
         e = np.where(here, e, 0.0)
-    ordered = np.abs(e)
+        ordered = np.abs(e)
     ordered.sort(axis=1)
     median, revised = _update(scale, ordered)
     usual = np.sqrt(scale.squares)
@@ -118,12 +119,11 @@ def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndar
     moved = np.where(steps > FIRST, np.minimum(size, LIMIT**2 * s2), size)
     moved -= s2
     moved /= np.minimum(np.maximum(steps, 1), MEMORY)
-    moved += s2
-    np.copyto(s2, moved, where=known)
+    np.add(s2, moved, out=s2, where=known)
     # The median of the last sizes is below s² / LIMIT² if more than half of them are.
-    small = np.add.reduce(recent < (s2 / LIMIT**2)[:, None], axis=1)
-    revised = (small > WINDOW // 2) & known & (steps >= WINDOW)
+    revised = np.add.reduce(recent < (s2 / LIMIT**2)[:, None], axis=1) > WINDOW // 2
     if revised.any():
+        revised &= known & (steps >= WINDOW)
         middle = np.partition(recent[revised], WINDOW // 2, axis=1)[:, WINDOW // 2]
         s2[revised] = RESTART**2 * middle
         steps[revised] = WINDOW

@@ -65,6 +65,10 @@ def normalise(bound: np.ndarray, sizes: np.ndarray, scale: StepScale) -> tuple[n
     Returns the factor that puts the step in units of the B before it, 0 for the first step, and how much B has grown,
     None if it has nowhere: sums in units of the old B are to be divided by it.
     """
+    if (sizes <= bound).all() and bound.min() > LEAST:  # most steps; the same as below
+        factor = 1.0 / bound
+        np.minimum(bound, scale.most, out=bound)
+        return factor, None
     largest = np.maximum(bound, sizes)
     begun = bound > LEAST
     factor = 1.0 / largest if begun.all() else np.divide(1.0, largest, out=np.zeros_like(largest), where=begun)

@@ -30,6 +30,7 @@ GROWTH = 4.0
 # Errors this small, as a part of the largest, are rounding.
 _ROUNDING = 1e-20
 _LEAST = 1e-300
+_MOST = error_scale.CLIP**2
 
 
 class LogScoreState(NamedTuple):
@@ -105,7 +106,7 @@ def learn(
     squares *= scale_fading[..., None]
     squares += e2 if q is None else e2 / q
     # An expert's variance exceeds that of the largest bounded error only where the usual error has fallen.
-    np.minimum(squares, (error_scale.CLIP**2 * errors.usual * count)[..., None], out=squares)
+    np.minimum(squares, (_MOST * errors.usual * count)[..., None], out=squares)
     variance = np.maximum(squares, _floor(squares))
     variance /= count[..., None]
     if q is not None:
