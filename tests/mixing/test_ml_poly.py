@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nashcast.mixing import error_scale, ml_poly
+from nashcast.mixing.aggregation import aggregation_rule
 
 import plain_rules as plain
 
@@ -83,3 +84,19 @@ def test_prior_weights_hold_until_an_expert_has_gained_and_scale_the_others_afte
     equal = ml_poly.weights(state)[0]
     assert (equal > 0.0).sum() > 1
     np.testing.assert_allclose(ml_poly.weights(state, None, prior)[0], equal * prior / (equal @ prior), rtol=1e-12)
+
+
+def test_the_rounding_of_equal_experts_is_no_evidence():
+    """Experts that say the same but for the last digit leave the weights as if they said the same."""
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(60)
+    found = []
+    for noise in (0.0, 1e-15):
+        rule = aggregation_rule("ml-poly", 3, 1)
+        for t, target in enumerate(y):
+            same = target + 1.0
+            better = same - (0.5 if t >= 20 else noise * (-1) ** t)
+            rule.learn(np.array([[same], [same * (1.0 + noise)], [better]]), [target])
+        found.append(rule.weights())
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+    assert found[0][2] > 0.9

@@ -20,6 +20,8 @@ from nashcast.mixing.error_scale import LIMIT, Errors
 
 MOST = LIMIT**2
 LEAST = 1e-300  # a smaller B has no inverse
+# B does not begin with gains below this share of s²: they are the rounding of experts that say the same.
+_ROUNDING = 1e-10
 
 
 class StepScale(NamedTuple):
@@ -69,8 +71,9 @@ def normalise(bound: np.ndarray, sizes: np.ndarray, scale: StepScale) -> tuple[n
         factor = 1.0 / bound
         np.minimum(bound, scale.most, out=bound)
         return factor, None
-    largest = np.maximum(bound, sizes)
     begun = bound > LEAST
+    sizes = np.where(begun | (sizes > _ROUNDING * scale.usual), sizes, 0.0)
+    largest = np.maximum(bound, sizes)
     factor = 1.0 / largest if begun.all() else np.divide(1.0, largest, out=np.zeros_like(largest), where=begun)
     outlying = scale.outlying | (sizes > scale.most)
     if outlying.any():
