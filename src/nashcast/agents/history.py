@@ -7,6 +7,10 @@ first target, so that every lag exists from the first step on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import numpy as np
 
 from nashcast.agents.season import LONGEST_SEASON, Season
@@ -20,6 +24,7 @@ _CAPACITY = PAD + 2 * KEPT
 _EVERY_STEP = 8
 # … and later than this only if one has moved by so much.
 _SETTLED, _SHIFT, _RATIO = 64, 0.5, 1.5
+_NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
 
 class History:
@@ -44,6 +49,7 @@ class History:
         self.scales, self.input_scales = Scales.unknown(y_dim), Scales.unknown(x_dim)
         self.season = Season(y_dim, season)
         self._next_revision = 0
+        self.objects = _NO_OBJECTS
 
     @property
     def now(self) -> int:
@@ -75,8 +81,9 @@ class History:
         row = PAD + step - self.offset
         return row if self.known_from <= row < self.rows else None
 
-    def put_input(self, x: np.ndarray, time: float = np.nan) -> None:
-        """The present row's input. Missing numbers are taken as they last were."""
+    def put_input(self, x: np.ndarray, time: float = np.nan, objects: Mapping[str, Any] = _NO_OBJECTS) -> None:
+        """The present row's input. Missing numbers are taken as they last were. objects: its texts and pictures."""
+        self.objects = objects
         now, known = self.now, np.isfinite(x)
         if not known.all():
             x = np.where(known, x, self.inputs[now - 1])

@@ -18,7 +18,10 @@ from nashcast.agents.arrangement import RESERVED, arranged, distinct, input_colu
 from nashcast.agents.bank import FORGETTING, Bank
 from nashcast.agents.history import History
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, PublicBlock, averaging_rate
-from nashcast.agents.units import RawUnit, Unit, make_unit
+from nashcast.agents.learner_unit import LearnerUnit
+from nashcast.agents.make_unit import make_unit
+from nashcast.agents.units import ForecasterUnit, RawUnit, Unit
+from nashcast.encoders.base import Quantiles, build_encoder
 from nashcast.encoders.rows import Rows
 from nashcast.games.joint import JointGame
 
@@ -61,12 +64,14 @@ class LocalAgents:
             columns = input_columns(agent, x_dim, names)
             width = x_dim if columns is None else len(columns)
             key = seeds.key(seed, "agent", i)
-            built = [encoder.build(width, y_dim) for encoder in agent.encoders]
+            own_names = names if names is None or columns is None else [names[column] for column in columns]
+            built = [build_encoder(encoder, width, y_dim, own_names) for encoder in agent.encoders]
             units.append([make_unit(one, columns, key, y_dim, horizon) for one in built])
         self._last_step = -1
         found = self._arrangement = arranged(units)
         self.owner = found.owner
         self._units, self._forecasters = found.all_units, found.forecasters
+        self._learners = [unit for unit in self._forecasters if isinstance(unit, LearnerUnit)]
         self._flat = np.zeros((y_dim, found.width))
         self._flat_rows = np.zeros((REMEMBERED, y_dim, found.width))
         self._banks = [Bank(members, y_dim, horizon) for members in found.banks]
@@ -152,6 +157,20 @@ class LocalAgents:
             if not everything:
                 corrections *= known[:, None, None, None]
             bank.add_labels(group.of_rows(flat), corrections, ages)
+
+    def teach(self, step: int, target: np.ndarray) -> None:
+        """The label of one step came: agents that learn by themselves are told."""
+        for unit in self._learners:
+            unit.teach(step, target)
+
+    def quantiles(self) -> dict[int, Quantiles]:
+        """What agents said of the distribution of the next targets at the present step, by agent."""
+        found = {}
+        for agent, own in enumerate(self._arrangement.units):
+            for unit, _ in own:
+                if isinstance(unit, ForecasterUnit) and unit.quantiles is not None:
+                    found[agent] = unit.quantiles
+        return found
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the agents' present decoders of the joint game say of earlier rows; see `JointBlocks`."""

@@ -11,7 +11,7 @@ from nashcast import validation as check
 from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
 from nashcast.agents.plain_state import from_arrays, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
-from nashcast.encoders.base import BuiltEncoder, Encoder, Noise, RowEncoder, State, input_context
+from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Encoder, Noise, RowEncoder, State, input_context
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.spread import AgentPart
 from nashcast.games.moments.features import EchoParameters, Moments
@@ -133,6 +133,9 @@ class PaperAgent:
             got = f"a {type(self._encoder).__name__} of agent {self._name!r}, which looks at past rows"
             remedy = "Pass an encoder of the present input, for example nashcast.encoders.Linear(), or use Federation."
             raise InvalidInput("encoder", got, remedy)
+        if isinstance(built, BuiltLearner):
+            got = f"a {type(self._encoder).__name__} of agent {self._name!r}, which learns by itself"
+            raise InvalidInput("encoder", got, "Pass learn=False for a frozen copy, or use Federation.")
         return built
 
     def _encoded(self, x: np.ndarray):

@@ -8,7 +8,15 @@ import numpy as np
 
 from nashcast.agents.history import KEPT, History
 from nashcast.agents.plain_state import restored_state, to_arrays
-from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Context, Noise, RowEncoder
+from nashcast.encoders.base import (
+    BuiltEncoder,
+    BuiltForecaster,
+    Context,
+    ForecastSet,
+    Noise,
+    Quantiles,
+    RowEncoder,
+)
 from nashcast.encoders.rows import Rows, Scales, clipped
 from nashcast.errors import NashcastError
 
@@ -87,6 +95,8 @@ class RawUnit(Unit):
             raise NashcastError("its encoder does not accept missing inputs")
         wants, noise = (built.past_inputs, built.past_targets), Noise(self._key, history.step)
         context = history.context(rows.take(self.columns), x, self.columns, wants, noise)
+        if built.objects:
+            context = context._replace(objects={name: history.objects.get(name) for name in built.objects})
         if self._state is not None:
             context = context._replace(state=self._state)
         self._next = self.built.advance(context)
@@ -151,11 +161,18 @@ class ForecasterUnit(RawUnit):
         self._raw = np.zeros((KEPT, y_dim, self.private))
         self._scales = Scales.unknown(y_dim * self.private)
         self.said = np.zeros((self.forecasts, horizon, y_dim))
+        # What the black box said of the distribution of the targets at the present step, if it did.
+        self.quantiles: Quantiles | None = None
+
+    def forecast_set(self, history: History, context: Context) -> ForecastSet:
+        """What the black box says at this step. Raises what it raises."""
+        return self._forecaster.forecast_set(context, self._horizon)
 
     def encode(self, history: History, rows: Rows, x: np.ndarray) -> np.ndarray:
         now = history.targets[history.now]
-        said = self._forecaster.forecast(self._advanced(history, rows, x), self._horizon)
-        said = np.asarray(said, dtype=float)
+        self.quantiles = None
+        found = self.forecast_set(history, self._advanced(history, rows, x))
+        said = np.asarray(found.forecasts, dtype=float)
         if said.shape != self.said.shape:
             raise NashcastError(f"it gave forecasts of shape {said.shape}, but declared {self.said.shape}")
         if not np.isfinite(said).all():
@@ -163,6 +180,7 @@ class ForecasterUnit(RawUnit):
                 raise NashcastError("its forecast is not finite")
             said = _filled(said)
         self.said = np.minimum(np.maximum(said, -1e150), 1e150)
+        self.quantiles = None if found.quantiles is None else _checked(found.quantiles, said.shape[1:])
         raw = (self.said.take(self._ends, axis=1) - now).transpose(2, 0, 1).reshape(len(now), -1)
         self._size = history.scales.inverse_change
         return self._kept(history, raw, rows)
@@ -178,12 +196,16 @@ class ForecasterUnit(RawUnit):
         return super().encode_rows(rows)
 
 
-def make_unit(built: BuiltEncoder, columns: np.ndarray | None, key: int, y_dim: int, horizon: int) -> Unit:
-    if isinstance(built, BuiltForecaster):
-        return ForecasterUnit(built, columns, key, y_dim, horizon)
-    if isinstance(built, RowEncoder):
-        return Unit(built, columns)
-    return RawUnit(built, columns, key, y_dim)
+def _checked(quantiles: Quantiles, shape: tuple[int, int]) -> Quantiles:
+    """Quantiles of all horizons, in order: where there are none, those of the horizon before stand."""
+    levels, values = quantiles.levels, np.array(quantiles.values, dtype=float)
+    wanted = (*shape, len(levels))
+    if values.shape != wanted:
+        raise NashcastError(f"it gave quantiles of shape {values.shape}, but declared {wanted}")
+    if not np.isfinite(values[0]).all():
+        raise NashcastError("its quantiles are not finite")
+    values = _filled(values[None])[0]
+    return Quantiles(levels, np.sort(np.clip(values, -1e150, 1e150), axis=-1))
 
 
 def _filled(said: np.ndarray) -> np.ndarray:

@@ -1,12 +1,23 @@
 """Frozen feature maps, one family to a file. Each is a description; `build` makes it for given dimensions."""
 
 from nashcast.encoders.analogs import Analogs
-from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, Context, Encoder, Noise, RowEncoder
+from nashcast.encoders.base import (
+    BuiltEncoder,
+    BuiltForecaster,
+    BuiltLearner,
+    Context,
+    Encoder,
+    ForecastSet,
+    Noise,
+    Quantiles,
+    RowEncoder,
+)
 from nashcast.encoders.callable import Callable
 from nashcast.encoders.echo_state import EchoState
 from nashcast.encoders.embeddings import Embeddings
 from nashcast.encoders.forecaster import Forecaster
 from nashcast.encoders.lags import Lags, Linear
+from nashcast.encoders.learner import Learner
 from nashcast.encoders.onnx import OnnxModel
 from nashcast.encoders.persistence import Persistence
 from nashcast.encoders.pretrain import pretrain_transformer
@@ -25,18 +36,22 @@ __all__ = [
     "Analogs",
     "BuiltEncoder",
     "BuiltForecaster",
+    "BuiltLearner",
     "Callable",
     "Context",
     "EchoState",
     "Embeddings",
     "Encoder",
+    "ForecastSet",
     "Forecaster",
     "Lags",
+    "Learner",
     "Linear",
     "Noise",
     "OnnxModel",
     "Persistence",
     "Quadratic",
+    "Quantiles",
     "RandomFeatures",
     "RandomLags",
     "Reservoir",

@@ -11,6 +11,8 @@ learn nothing but forecast (`BuiltForecaster`) answer with forecasts of the next
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -45,6 +47,7 @@ class Context(NamedTuple):
     rows: Rows | None  # the same step in standardised form
     noise: Noise
     state: State = None
+    objects: Mapping[str, Any] = MappingProxyType({})  # texts and pictures of the present input, by column
 
 
 class BuiltEncoder:
@@ -58,6 +61,8 @@ class BuiltEncoder:
     relative = False
     # Inputs may contain NaN for what is missing. An encoder that does not say so sits out such steps.
     accepts_missing = False
+    # Columns of texts or pictures that the context should hold; "" is an input that is one text or picture itself.
+    objects: tuple[str, ...] = ()
     # The moments of a step depend on its own input only, so those of a whole series can be had at once.
     moments_by_step = False
 
@@ -113,6 +118,20 @@ class RowEncoder(BuiltEncoder):
         raise NotImplementedError
 
 
+class Quantiles(NamedTuple):
+    """What a black box says of the distribution of the next targets, in their own units."""
+
+    levels: tuple[float, ...]  # ascending, between 0 and 1
+    values: np.ndarray  # (horizon, y_dim, levels), ascending along the last axis
+
+
+class ForecastSet(NamedTuple):
+    """Forecasts (forecasts, horizon, y_dim), NaN beyond what the black box can say, and quantiles if it gives any."""
+
+    forecasts: np.ndarray
+    quantiles: Quantiles | None = None
+
+
 class BuiltForecaster(BuiltEncoder):
     """A black box that forecasts: `forecast` gives `forecasts` forecasts of each of the next targets.
 
@@ -128,6 +147,10 @@ class BuiltForecaster(BuiltEncoder):
         """Forecasts (forecasts, horizon, y_dim) in the target's own units; NaN beyond what it can say."""
         raise NotImplementedError
 
+    def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
+        """The same with quantiles. A black box that gives quantiles defines this, and `forecast` by it."""
+        return ForecastSet(self.forecast(context, horizon))
+
     def encode(self, context: Context) -> np.ndarray:
         return self.forecast(context, 1)[:, 0].T
 
@@ -136,10 +159,53 @@ class BuiltForecaster(BuiltEncoder):
         return self.forecasts
 
 
+class BuiltLearner(BuiltForecaster):
+    """A black box that also learns by itself, from every label. The federation tells it rows and labels as they come.
+
+    `row` says what the model sees of a step. The federation remembers it, forecasts from it by `forecast_row`, and
+    shows it again with its label by `learn_row`, each row at most once: at once, later if the label is late, never if
+    it is missing or suspect. `forecast_row` learns nothing.
+    """
+
+    def row(self, context: Context) -> np.ndarray:
+        """What the model sees of this step, (numbers,), always as many. Pure."""
+        raise NotImplementedError
+
+    @property
+    def row_size(self) -> int:
+        raise NotImplementedError
+
+    def forecast_row(self, row: np.ndarray, horizon: int) -> np.ndarray:
+        """Forecasts (forecasts, horizon, y_dim) from a row by what has been learnt so far."""
+        raise NotImplementedError
+
+    def learn_row(self, row: np.ndarray, target: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def forecast(self, context: Context, horizon: int) -> np.ndarray:
+        return self.forecast_row(self.row(context), horizon)
+
+    def save_state(self) -> dict[str, np.ndarray] | None:
+        """All that has been learnt as plain arrays, or None if that cannot be had: then it is replayed."""
+        return None
+
+    def restore_state(self, saved: dict[str, np.ndarray]) -> None:
+        """Continue from what `save_state` gave. Called on a learner that has learnt nothing yet."""
+        raise NotImplementedError
+
+
 class Encoder(Protocol):
-    """A description of an encoder."""
+    """A description of an encoder. One that asks for input columns by name also has `build_named`."""
 
     def build(self, x_dim: int, y_dim: int) -> BuiltEncoder: ...
+
+
+def build_encoder(encoder: Encoder, x_dim: int, y_dim: int, names: Sequence[str] | None) -> BuiltEncoder:
+    """names: of the inputs, if they have any."""
+    build_named = getattr(encoder, "build_named", None)
+    if names is None or build_named is None:
+        return encoder.build(x_dim, y_dim)
+    return build_named(x_dim, y_dim, tuple(names))
 
 
 def input_context(x: np.ndarray, noise: Noise, state: State = None) -> Context:

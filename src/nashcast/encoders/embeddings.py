@@ -16,7 +16,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.forecaster import BuiltFeatures
+from nashcast.encoders.features import BuiltFeatures
 from nashcast.errors import InvalidInput, NashcastError
 
 _TEXTS_PER_REQUEST = 64

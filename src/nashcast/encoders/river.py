@@ -1,4 +1,4 @@
-"""A river model as an encoder, frozen as it is when given: a transformer gives features, a regressor a forecast."""
+"""River models: regressors and forecasters that learn from every label, and transformers, which are frozen."""
 
 from __future__ import annotations
 
@@ -12,31 +12,49 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder
-from nashcast.encoders.forecaster import BlackBox, BuiltFeatures, optional
+from nashcast.encoders.features import BuiltFeatures
+from nashcast.encoders.forecaster import BlackBox, optional
+from nashcast.encoders.lag_row import LagRow
+from nashcast.encoders.learner import MOST_LAGS, BuiltOnline, next_target
 from nashcast.errors import InvalidInput
+
+_REGRESSOR, _FORECASTER, _TRANSFORMER = "regressor", "forecaster", "transformer"
 
 
 # Compared by identity: every description holds its own copy of the model.
 @dataclass(frozen=True, eq=False)
 class RiverModel:
-    """A regressor forecasts the only target; a transformer gives features, in the order of their names.
+    """A regressor or a forecaster (`river.time_series`) of the only target, or a transformer that gives features.
 
-    model: copied, so that learning goes on outside without changing the agent.
-    features: how many the agent uses; only for a transformer.   names: of the entries of x; "0", "1", … by default.
+    model: copied, as it is. A regressor or forecaster goes on learning inside the federation, from every label.
+    features: how many the agent uses; only for a transformer, whose numbers are taken in the order of their names.
+    names: of the entries of x; those of the federation's inputs, or "0", "1", … by default.
     seed: of the projection, needed only if a transformer gives more than y_dim·features numbers.
+    learn: False for a frozen regressor.
+    lags: how many of the last targets a regressor sees as "lag_1", "lag_2", …; with them it forecasts further steps.
+
+    River's models cannot be saved without pickling them: a federation that is loaded teaches them their last 20,000
+    lessons again.
     """
 
     model: Any
     features: int | None = None
     names: Sequence[str] | None = None
     seed: int | None = None
+    learn: bool = True
+    lags: int = 0
 
     def __post_init__(self):
-        forecasts = _is_regressor(self.model)
-        if forecasts and self.features is not None:
+        kind = _kind(self.model)
+        if kind != _TRANSFORMER and self.features is not None:
             raise InvalidInput("features", check.describe(self.features), "Omit it: a regressor has one feature.")
-        if not forecasts:
+        if kind == _TRANSFORMER:
             check.integer("features", self.features, min=1)
+        check.integer("lags", self.lags, min=0, max=MOST_LAGS)
+        if self.lags and (kind != _REGRESSOR or not self.learn):
+            raise InvalidInput("lags", f"{self.lags}", f"Omit it: it is for regressors that learn, not a {kind}.")
+        if kind == _FORECASTER and not self.learn:
+            raise InvalidInput("learn", "False", "A forecaster must learn: it forecasts from the last target it learnt.")
         if self.seed is not None:
             seeds.key(self.seed)
         if self.names is not None:
@@ -44,22 +62,69 @@ class RiverModel:
         object.__setattr__(self, "model", deepcopy(self.model))
 
     def build(self, x_dim: int, y_dim: int) -> BuiltEncoder:
-        names = tuple(str(i) for i in range(x_dim)) if self.names is None else self.names
-        if len(names) != x_dim:
-            raise InvalidInput("names", f"{len(names)} names", f"Name each of the x_dim = {x_dim} entries of x.")
+        return self.build_named(x_dim, y_dim, None)
 
-        def entries(x: np.ndarray) -> dict[str, float]:
-            return dict(zip(names, x.tolist(), strict=True))
-
+    def build_named(self, x_dim: int, y_dim: int, names: Sequence[str] | None) -> BuiltEncoder:
+        row = LagRow(x_dim, y_dim, self.lags)
+        if self.names is not None and len(self.names) != x_dim:
+            raise InvalidInput("names", f"{len(self.names)} names", f"Name each of the x_dim = {x_dim} entries of x.")
+        chosen = self.names if self.names is not None else names
+        keys = tuple(row.names(None if chosen is None else list(chosen)))
         if self.features is not None:
             return BuiltFeatures(
-                "model", lambda inputs: [_ordered(self.model.transform_one(entries(x))) for x in inputs],
+                "model", lambda inputs: [_ordered(self.model.transform_one(_entries(keys, x))) for x in inputs],
                 self.features, self.seed, (x_dim, y_dim),
             )  # fmt: skip
         if y_dim != 1:
             remedy = f"It forecasts one target and there are y_dim = {y_dim}: wrap one model for each in a Forecaster."
             raise InvalidInput("model", f"a {type(self.model).__name__}", remedy)
-        return BlackBox("model", lambda inputs: [self.model.predict_one(entries(x)) for x in inputs], y_dim)
+        if not self.learn:
+            return BlackBox("model", lambda inputs: [self.model.predict_one(_entries(keys, x)) for x in inputs], y_dim)
+        # Copied again: each federation teaches its own.
+        model = deepcopy(self.model)
+        if _kind(model) == _FORECASTER:
+            return BuiltOnline(_Forecaster(model), row, accepts_missing=True)
+        return BuiltOnline(_Regressor(model, row, keys), row)
+
+
+class _Regressor:
+    def __init__(self, model: Any, row: LagRow, names: tuple[str, ...]):
+        self._model, self._row, self._names = model, row, names
+
+    def forecast(self, row: np.ndarray, horizon: int) -> np.ndarray:
+        def predict(one: np.ndarray) -> np.ndarray:
+            return next_target("model", self._model.predict_one(_entries(self._names, one)), 1)
+
+        return self._row.forecasts(predict, row, horizon)
+
+    def learn(self, row: np.ndarray, target: np.ndarray) -> None:
+        self._model.learn_one(_entries(self._names, row), float(target[0]))
+
+    def save(self) -> None:
+        return None
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        raise InvalidInput("saved model", "a state", "A river model is taught its lessons again.")
+
+
+class _Forecaster(_Regressor):
+    """A model of the targets alone, with a clock of its own: it forecasts what follows the last label it was told."""
+
+    def __init__(self, model: Any):
+        self._model = model
+
+    def forecast(self, row: np.ndarray, horizon: int) -> np.ndarray:
+        said = check.numbers("model", self._model.forecast(horizon=horizon), ("horizon",))
+        if said.shape != (horizon,):
+            raise InvalidInput("model", f"forecasts of shape {said.shape}", f"It must give {horizon} forecasts.")
+        return said[:, None]
+
+    def learn(self, row: np.ndarray, target: np.ndarray) -> None:
+        self._model.learn_one(float(target[0]))
+
+
+def _entries(names: tuple[str, ...], x: np.ndarray) -> dict[str, float]:
+    return dict(zip(names, x.tolist(), strict=True))
 
 
 def _ordered(values: dict) -> list:
@@ -67,18 +132,22 @@ def _ordered(values: dict) -> list:
     return [values[name] for name in sorted(values, key=str)]
 
 
-def _is_regressor(model) -> bool:
-    """Whether it is a regressor; False for a transformer. A pipeline is what its last step is."""
+def _kind(model: Any) -> str:
+    """A pipeline is what its last step is."""
     base, compose = optional("river.base", "river", "river"), optional("river.compose", "river", "river")
+    time_series = optional("river.time_series.base", "river", "river")
     last = model
     while isinstance(last, compose.Pipeline) and last.steps:
         last = list(last.steps.values())[-1]
     if isinstance(last, base.Regressor):
-        return True
+        return _REGRESSOR
+    if isinstance(last, time_series.Forecaster):
+        return _FORECASTER
     if isinstance(last, base.BaseTransformer):
-        return False
+        return _TRANSFORMER
     got = f"an object of type {type(model).__name__}"
-    raise InvalidInput("model", got, "Pass a river regressor or transformer, or a pipeline of them.")
+    remedy = "Pass a river regressor, forecaster or transformer, or a pipeline of them."
+    raise InvalidInput("model", got, remedy)
 
 
 def _checked_names(names) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from nashcast.federation.beginning import FIRST, spikes
 from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
+from nashcast.federation.objects import object_columns, objects_key, split_objects
 from nashcast.federation.records import Record, Replay
 from nashcast.federation.rules import mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
@@ -80,11 +81,11 @@ class Federation:
         H = check.integer("horizon", horizon, min=1, max=_MOST_EARLY)
         self._settings = Settings(game, H, season, check.integer("seed", seed, min=0), mixture_of(mixing))
         self._mixing = mixing
-        self._columns = Columns(x_dim, y_dim)
+        self._columns, self._objects = Columns(x_dim, y_dim), object_columns(self._agents)
         self._start = None if start is None else self._columns.read_target("start", start)
         self._coverages, self._agent_intervals = tuple(coverages), bool(agent_intervals)
         self._loop: Loop | None = None
-        self._early: deque[np.ndarray] = deque(maxlen=_MOST_EARLY)
+        self._early: deque[tuple[np.ndarray, Mapping[str, Any]]] = deque(maxlen=_MOST_EARLY)
         self._early_steps = 0
         self._present: tuple[bytes, Forecast] | None = None
         self._last_weights: np.ndarray | None = None
@@ -101,19 +102,21 @@ class Federation:
         time: seconds since an epoch, for encoders that ask for it.
         """
         with self._lock:
+            x, objects = split_objects(x, self._objects)
             inputs = self._columns.read_input(x)
             if self._loop is None and self._start is None:
                 return self._shown(np.zeros((self._settings.horizon, self.y_dim)))
-            return self._shown(self._forecast(inputs, time).forecast)
+            return self._shown(self._forecast(inputs, time, objects).forecast)
 
     def learn_one(self, x: Any, y: Any, *, time: float = np.nan) -> None:
         """The target that x was to forecast is revealed; None or NaN if it is not known (yet): see `learn_late`."""
         with self._lock:
+            x, objects = split_objects(x, self._objects)
             inputs, target = self._columns.read_row(x, y)
             if self._loop is None and self._start is None:
-                self._wait(inputs, target)
+                self._wait(inputs, objects, target)
                 return
-            said = self._forecast(inputs, time)
+            said = self._forecast(inputs, time, objects)
             self._count(said, target)
             loop = self._begun()
             self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
@@ -247,18 +250,18 @@ class Federation:
     def _shown(self, forecast: np.ndarray, one: bool = False) -> Any:
         return self._columns.show(forecast[0] if one or self._settings.horizon == 1 else forecast)
 
-    def _forecast(self, x: np.ndarray, time: float) -> Forecast:
+    def _forecast(self, x: np.ndarray, time: float, objects: Mapping[str, Any]) -> Forecast:
         if self._loop is None:
             assert self._start is not None
             self._begin(self._start, 0)
-        key = x.tobytes()
+        key = x.tobytes() + objects_key(objects)
         if self._present is None or self._present[0] != key:
-            self._present = key, self._begun().forecast(x, time)
+            self._present = key, self._begun().forecast(x, time, objects)
         return self._present[1]
 
-    def _wait(self, x: np.ndarray, target: np.ndarray | None) -> None:
+    def _wait(self, x: np.ndarray, objects: Mapping[str, Any], target: np.ndarray | None) -> None:
         """No target is known yet: the first one begins the stream."""
-        self._early.append(x)
+        self._early.append((x, objects))
         self._early_steps += 1
         self._counts["missing labels"] += target is None
         if target is not None:
@@ -269,8 +272,8 @@ class Federation:
         missed = self._early_steps - first_step
         loop = self._new_loop(start, first_step)
         waiting = list(self._early)[len(self._early) - missed :] if 0 < missed <= len(self._early) else []
-        for x in waiting:
-            loop.forecast(x)
+        for x, objects in waiting:
+            loop.forecast(x, objects=objects)
             loop.learn(None)
         self._loop = loop
         self._early.clear()

@@ -9,8 +9,9 @@ labels are one case: `_learn_labels`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,7 @@ LEVELS = np.array([0.5, 0.9, 1.0])
 # Rows after a suspect label that teach nothing: inputs may repeat it as lags.
 _COOLING = 4
 _SMALL_PART, _NOTHING = 1e-12, 1e-9
+_NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Settings(NamedTuple):
@@ -110,11 +112,11 @@ class Loop:
         """Which agents are in the sums of the joint game at present."""
         return np.ones(len(self._agents.names), dtype=bool) if self._server is None else self._server.included
 
-    def forecast(self, x: np.ndarray, time: float = np.nan) -> Forecast:
+    def forecast(self, x: np.ndarray, time: float = np.nan, objects: Mapping[str, Any] = _NO_OBJECTS) -> Forecast:
         """From the present input and all labels so far. The same input again gives the same forecast."""
         self._refresh()
         history = self.history
-        history.put_input(x, time)
+        history.put_input(x, time, objects)
         now, H = history.targets[history.now], self.settings.horizon
         said = self._agents.forecast(x)
         experts, leverage = self._experts(now, said)
@@ -203,6 +205,7 @@ class Loop:
         if taught:
             usual = history.scales.change
             self._agents.learn(steps, changes * history.scales.inverse_change[:, None], known)
+            self._agents.teach(step, target)
             if self._server is not None:
                 recalled = self._agents.recall(steps) * usual[:, None]
                 residuals = self._server.residuals(steps, changes, known, recalled, usual)
