@@ -28,16 +28,19 @@ from nashcast.encoders import (
     Analogs,
     BuiltEncoder,
     BuiltForecaster,
+    BuiltLearner,
     Callable,
     Context,
     EchoState,
     Embeddings,
     Forecaster,
+    ForecastSet,
     Lags,
     Linear,
     OnnxModel,
     Persistence,
     Quadratic,
+    Quantiles,
     RandomFeatures,
     RandomLags,
     Reservoir,
@@ -718,7 +721,88 @@ class Infinite(LastValue):
         return said
 
 
-@pytest.mark.parametrize("built", [Counted, LastValue])
+class UnsortedQuantiles(LastValue):
+    def forecast_set(self, context, horizon):
+        levels = (0.1, 0.9)
+        return ForecastSet(
+            self.forecast(context, horizon), Quantiles(levels, np.tile([1.0, 0.0], (horizon, self.y_dim, 1)))
+        )
+
+
+class OtherForecasts(LastValue):
+    def forecast_set(self, context, horizon):
+        return ForecastSet(self.forecast(context, horizon) + 1.0)
+
+
+class RunningMean(BuiltLearner):
+    """The mean of the targets so far."""
+
+    row_size = 1
+    past_targets = 1
+
+    def __init__(self, x_dim, y_dim):
+        self.y_dim, self.total, self.count = y_dim, np.zeros(y_dim), 0
+
+    def row(self, context):
+        return context.targets[-1, :1]
+
+    def forecast_row(self, row, horizon):
+        return np.tile(self.total / max(self.count, 1), (1, horizon, 1))
+
+    def learn_row(self, row, target):
+        self.total, self.count = self.total + target, self.count + 1
+
+    def save_state(self):
+        return {"total": self.total, "count": np.array(self.count)}
+
+    def restore_state(self, saved):
+        self.total, self.count = saved["total"], int(saved["count"])
+
+
+class WiderRow(RunningMean):
+    row_size = 2
+
+
+class LearnsFromForecasts(RunningMean):
+    asked = 0
+
+    def forecast_row(self, row, horizon):
+        self.asked += 1
+        return super().forecast_row(row, horizon)
+
+    def learn_row(self, row, target):
+        super().learn_row(row, target * self.asked)
+        self.asked = 1
+
+
+class SharesItsMean(RunningMean):
+    """Learns into one place for all builds, once more than three of them have been taught."""
+
+    lessons = 0
+
+    def save_state(self):
+        return None
+
+    def learn_row(self, row, target):
+        super().learn_row(row, target)
+        SharesItsMean.lessons += 1
+
+    def forecast_row(self, row, horizon):
+        # The other contracts teach half of the labels at a time, this one all of them to two learners.
+        return super().forecast_row(row, horizon) + (self.count == 24) * SharesItsMean.lessons
+
+
+class ForgetsTheCount(RunningMean):
+    def restore_state(self, saved):
+        self.total = saved["total"]
+
+
+class SavesAnObject(RunningMean):
+    def save_state(self):
+        return {"total": [1.0]}
+
+
+@pytest.mark.parametrize("built", [Counted, LastValue, RunningMean])
 @pytest.mark.parametrize(("x_dim", "y_dim"), DIMENSIONS)
 def test_rows_and_forecasters_broken_below_are_sound_before(built, x_dim, y_dim):
     check_encoder(Of(built), x_dim=x_dim, y_dim=y_dim)
@@ -766,6 +850,13 @@ BROKEN_ENCODERS = [
     ("forecasts", NoHorizon, r"not \(forecasts, horizon, y_dim\) = \(2, 3, 3\)"),
     ("forecasts", OtherFeatures, "something else than the forecast of the next target"),
     ("forecasts", Infinite, "is infinite"),
+    ("quantiles", UnsortedQuantiles, "below one of a lower level"),
+    ("quantiles", OtherForecasts, "other forecasts than forecast"),
+    ("learner rows", WiderRow, r"row gave shape \(1,\) at step 0"),
+    ("learning apart", LearnsFromForecasts, "asked for more forecasts learnt something else"),
+    ("own copy", SharesItsMean, "they share what they learnt"),
+    ("saved learner", ForgetsTheCount, "restored after 12 lessons"),
+    ("saved learner", SavesAnObject, r"save_state gave list \[1.0\] under 'total'"),
     ("certain features", NoisyButCertain, "moments gives None"),
     ("moment shapes", OnlyAMean, "not a mean and a covariance"),
     ("moment shapes", changed("FlatMean", mean=lambda m: m[:, :, 0]), r"the mean is an array of shape \(4, 3\)"),

@@ -15,7 +15,6 @@ from nashcast.encoders.base import (
     ForecastSet,
     Noise,
     Quantiles,
-    RowEncoder,
 )
 from nashcast.encoders.rows import Rows, Scales, clipped
 from nashcast.errors import NashcastError

@@ -10,7 +10,8 @@ listed, from the plain to the subtle, and the first one broken is reported. A co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,36 +24,49 @@ from nashcast.checks.encoder_case import STEPS as ENCODER_STEPS
 from nashcast.checks.encoder_case import EncoderCase, is_plain
 from nashcast.checks.encoder_contracts import ENCODING_CONTRACTS
 from nashcast.checks.family_contracts import FAMILY_CONTRACTS
+from nashcast.checks.learner_contracts import LEARNER_CONTRACTS
 from nashcast.checks.moment_contracts import MOMENT_CONTRACTS, WINDOW
 from nashcast.encoders.base import Encoder
 from nashcast.errors import InvalidInput
 
 __all__ = ["ContractViolation", "agent_checks", "check_agent", "check_encoder", "encoder_checks", "is_plain"]
 
-_ENCODER_CONTRACTS = [*ENCODING_CONTRACTS, *FAMILY_CONTRACTS, *MOMENT_CONTRACTS]
+_ENCODER_CONTRACTS = [*ENCODING_CONTRACTS, *FAMILY_CONTRACTS, *LEARNER_CONTRACTS, *MOMENT_CONTRACTS]
 
 
 def check_encoder(
-    encoder: Encoder, *, x_dim: int, y_dim: int, inputs: np.ndarray | None = None, seed: int = 0
+    encoder: Encoder,
+    *,
+    x_dim: int,
+    y_dim: int,
+    inputs: np.ndarray | None = None,
+    objects: Sequence[Mapping[str, Any]] = (),
+    steps: int = ENCODER_STEPS,
+    seed: int = 0,
 ) -> list[str]:
     """The names of the contracts the encoder keeps: all of them, or `ContractViolation` for the first it breaks.
 
     encoder: a description, with `build`.   x_dim, y_dim: the dimensions to build it for.
     inputs: (steps, x_dim), at least 8 steps, for an encoder that standard normal inputs do not suit.
+    objects: texts and pictures of each step, for an encoder that takes them, for example [{"headline": "…"}, …].
+    steps: how long the stream is, at least 8; fewer for an encoder that is slow.
     seed: of the inputs, of the targets and of the noise.
     """
+    length = check.integer("steps", steps, min=2 * WINDOW)
     p = check.integer("y_dim", y_dim, min=1)
     n = check.integer("x_dim", x_dim, min=0)
     if inputs is None:
-        X = seeds.generator(seed, "checks", "inputs").standard_normal((ENCODER_STEPS, n))
+        X = seeds.generator(seed, "checks", "inputs").standard_normal((length, n))
     else:
         X = check.of_rank("inputs", inputs, ("steps", "x_dim")).copy()
         check.finite("inputs", X)
         if len(X) < 2 * WINDOW or X.shape[1] != n:
             remedy = f"Pass an array (steps, x_dim), with at least {2 * WINDOW} steps and x_dim = {n}."
             raise InvalidInput("inputs", f"shape {check.shape_text(X.shape)}", remedy)
+    if objects and len(objects) != len(X):
+        raise InvalidInput("objects", f"{len(objects)} of them", f"Pass one mapping for each of the {len(X)} steps.")
     targets = seeds.generator(seed, "checks", "targets").standard_normal((len(X) + 1, p)).cumsum(axis=0)
-    case = EncoderCase(encoder, n, p, X, targets, seeds.key(seed, "checks", "noise"), seed)
+    case = EncoderCase(encoder, n, p, X, targets, seeds.key(seed, "checks", "noise"), seed, objects)
     return run(_ENCODER_CONTRACTS, case)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nashcast.agents.history import History
 from nashcast.agents.plain_state import restored_state, to_arrays
-from nashcast.encoders.base import BuiltEncoder, Context, Encoder, Noise, RowEncoder, State
+from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Context, Encoder, Noise, RowEncoder, State
 
 STEPS = 24  # of the stream: enough for encoders that compare the present with the past
 FIRST_STEP = 5  # the first step's number: not 0, so that an encoder that ignores it is noticed
@@ -25,9 +26,19 @@ class EncoderCase(NamedTuple):
     targets: np.ndarray  # (steps + 1, y_dim): the first known one, and the one each step is to forecast
     key: int
     seed: int
+    objects: Sequence[Mapping[str, Any]] = ()  # texts and pictures of every step, if the encoder takes any
 
     def build(self) -> BuiltEncoder:
-        return self.encoder.build(self.x_dim, self.y_dim)
+        """A learner is told half of the labels: what it has not learnt it need not forecast."""
+        built = self.encoder.build(self.x_dim, self.y_dim)
+        if isinstance(built, BuiltLearner):
+            self.teach(built, len(self.inputs) // 2)
+        return built
+
+    def teach(self, built: BuiltLearner, steps: int) -> None:
+        """The first labels in turn."""
+        for context, target in zip(self.contexts(built)[:steps], self.targets[1:], strict=False):
+            built.learn_row(built.row(context).copy(), target.copy())
 
     def contexts(self, built: BuiltEncoder) -> list[Context]:
         """The context of every step, without a state.
@@ -44,6 +55,8 @@ class EncoderCase(NamedTuple):
             rows = history.rows_between(history.now, history.now + 1)
             seen = history.inputs[history.now] if isinstance(built, RowEncoder) else x
             context = history.context(rows, seen, None, wants, Noise(self.key, FIRST_STEP + t))
+            if self.objects:
+                context = context._replace(objects=self.objects[t])
             for array in _arrays(context):
                 array.flags.writeable = True
             found.append(context)
@@ -84,7 +97,8 @@ def walk(built: BuiltEncoder, contexts: list[Context]) -> Walked:
 
 def sees_inputs_alone(built: BuiltEncoder) -> bool:
     """Whether it declares that the present input and its state are all it uses, so that it can encode a series."""
-    return not isinstance(built, RowEncoder) and not built.past_inputs and not built.past_targets
+    past = built.past_inputs or built.past_targets or built.objects or isinstance(built, BuiltLearner)
+    return not isinstance(built, RowEncoder) and not past
 
 
 def copied(contexts: list[Context]) -> list[list[np.ndarray]]:

@@ -13,9 +13,12 @@ from nashcast.encoders.base import (
     RowEncoder,
 )
 from nashcast.encoders.callable import Callable
+from nashcast.encoders.chronos import Chronos
 from nashcast.encoders.echo_state import EchoState
 from nashcast.encoders.embeddings import Embeddings
+from nashcast.encoders.forecast_server import ForecastServer
 from nashcast.encoders.forecaster import Forecaster
+from nashcast.encoders.huggingface import HuggingFace
 from nashcast.encoders.lags import Lags, Linear
 from nashcast.encoders.learner import Learner
 from nashcast.encoders.onnx import OnnxModel
@@ -29,6 +32,9 @@ from nashcast.encoders.river import RiverModel
 from nashcast.encoders.seasonal import Seasonal
 from nashcast.encoders.seasonal_smoothing import SeasonalSmoothing
 from nashcast.encoders.sklearn import SklearnRegressor, SklearnTransformer
+from nashcast.encoders.sktime import Sktime
+from nashcast.encoders.statsforecast import StatsForecast
+from nashcast.encoders.stochastic import Stochastic
 from nashcast.encoders.transformer import Transformer
 from nashcast.encoders.trend import Trend
 
@@ -38,12 +44,15 @@ __all__ = [
     "BuiltForecaster",
     "BuiltLearner",
     "Callable",
+    "Chronos",
     "Context",
     "EchoState",
     "Embeddings",
     "Encoder",
+    "ForecastServer",
     "ForecastSet",
     "Forecaster",
+    "HuggingFace",
     "Lags",
     "Learner",
     "Linear",
@@ -61,6 +70,9 @@ __all__ = [
     "SeasonalSmoothing",
     "SklearnRegressor",
     "SklearnTransformer",
+    "Sktime",
+    "StatsForecast",
+    "Stochastic",
     "Transformer",
     "Trend",
     "pretrain_transformer",

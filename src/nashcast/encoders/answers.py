@@ -87,7 +87,11 @@ class AnswerShape:
             return f"samples of shape {check.shape_text(('samples', *shape))}"
         if self._levels:
             return f"quantiles of shape {check.shape_text((*shape, len(self._levels)))}"
-        return f"{h} forecasts" if self._y_dim == 1 else f"forecasts of shape {check.shape_text(tuple(shape))}"
+        return (
+            f"{h} forecast{'s' if h > 1 else ''}"
+            if self._y_dim == 1
+            else f"forecasts of shape {check.shape_text(tuple(shape))}"
+        )
 
     def _set(self, values: np.ndarray) -> ForecastSet:
         """values: (horizon, y_dim, numbers for each)."""

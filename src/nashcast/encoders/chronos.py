@@ -1,4 +1,4 @@
-"""Chronos, Chronos-Bolt and Chronos-2 as encoders: pre-trained forecasters that see the last targets and give quantiles."""
+"""Chronos, Chronos-Bolt and Chronos-2 as encoders: pre-trained forecasters that give quantiles."""
 
 from __future__ import annotations
 
@@ -94,5 +94,6 @@ def _pipeline(model: str) -> Any:
             return chronos.BaseChronosPipeline.from_pretrained(model, device_map="cpu", dtype=torch.float32)
     except Exception as error:  # whatever the packages below raise for a folder that is none
         where = "folder" if Path(model).exists() else "name"
-        remedy = f"Pass the {where} of a Chronos model: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}"
+        reason = (str(error).strip().splitlines() or [""])[0][:200]
+        remedy = f"Pass the {where} of a Chronos model: {type(error).__name__}: {reason}"
         raise InvalidInput("model", repr(model), remedy) from error

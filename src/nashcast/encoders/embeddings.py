@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
-import re
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +10,12 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.encoders.features import BuiltFeatures
+from nashcast.encoders.http_json import check_key_variable, check_url, post, send
 from nashcast.errors import InvalidInput, NashcastError
 
 _TEXTS_PER_REQUEST = 64
 _CACHED_TEXTS = 10_000
-_FIRST_PAUSE = 0.1  # seconds, doubled with every retry
+_HINTS = {404: "Check url, which must not end in /embeddings, and model."}
 
 
 @dataclass(frozen=True)
@@ -44,18 +38,14 @@ class Embeddings:
     template: str = "{x}"
 
     def __post_init__(self):
-        _check_url(self.url)
+        check_url(self.url)
         if not isinstance(self.model, str) or not self.model:
             raise InvalidInput("model", check.describe(self.model), "Pass the model's name on the server.")
         check.integer("features", self.features, min=1)
         seeds.key(self.seed)
         check.number("timeout", self.timeout, above=0.0)
         check.integer("retries", self.retries, min=0)
-        name = self.api_key_variable
-        # Not shown: whoever gets this wrong has likely passed the key itself.
-        if name is not None and not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)):
-            remedy = "Pass the name of the environment variable, never the key itself."
-            raise InvalidInput("api_key_variable", "something that is no variable's name", remedy)
+        check_key_variable(self.api_key_variable)
         if not isinstance(self.template, str) or "{x}" not in self.template:
             raise InvalidInput("template", check.describe(self.template), "Write {x} where the numbers go.")
 
@@ -87,54 +77,11 @@ class _Cached:
         self._cache[text] = embedding
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the key to a server the user did not name."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        return None
-
-
 def _embed(description: Embeddings, texts: list[str]) -> list[np.ndarray]:
     url = description.url.rstrip("/") + "/embeddings"
     body = json.dumps({"model": description.model, "input": texts}).encode()
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    if description.api_key_variable is not None:
-        headers["Authorization"] = f"Bearer {_key(description.api_key_variable)}"
-    request = urllib.request.Request(url, body, headers, method="POST")
-    return _embeddings(_send(request, description.timeout, description.retries), len(texts), url)
-
-
-def _send(request: urllib.request.Request, timeout: float, retries: int) -> bytes:
-    opener = urllib.request.build_opener(_NoRedirect)
-    for attempt in range(retries + 1):
-        if attempt:
-            time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
-        try:
-            with opener.open(request, timeout=timeout) as response:
-                return response.read()
-        except urllib.error.HTTPError as error:
-            # Only the number is told: a server's own words may repeat the key.
-            with error:
-                problem = f"answered HTTP {error.code}"
-            if error.code != 429 and error.code < 500:
-                raise NashcastError(f"{request.full_url}: {problem}. {_remedy(error.code)}") from None
-        except TimeoutError:
-            problem = f"did not answer within {timeout:g} s"
-        except urllib.error.URLError as error:
-            late = isinstance(error.reason, TimeoutError)
-            problem = f"did not answer within {timeout:g} s" if late else f"could not be reached ({error.reason})"
-        except (OSError, http.client.HTTPException) as error:
-            problem = f"broke off the connection ({type(error).__name__})"
-    remedy = "See that the server runs and is not overloaded, or raise timeout or retries."
-    raise NashcastError(f"{request.full_url}: {problem}, asked {retries + 1} times. {remedy}")
-
-
-def _remedy(code: int) -> str:
-    if code in (401, 403):
-        return "Put a key that the server accepts into the variable named by api_key_variable."
-    if code == 404:
-        return "Check url, which must not end in /embeddings, and model."
-    return "Check url and model."
+    request = post(url, body, description.api_key_variable)
+    return _embeddings(send(request, description.timeout, description.retries, _HINTS), len(texts), url)
 
 
 def _embeddings(answer: bytes, texts: int, url: str) -> list[np.ndarray]:
@@ -151,30 +98,3 @@ def _embeddings(answer: bytes, texts: int, url: str) -> list[np.ndarray]:
             f"{url}: the answer is not {wanted}. Check that url is an OpenAI-compatible server and model embeds text."
         )
     return rows
-
-
-def _key(variable: str) -> str:
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise InvalidInput("api_key_variable", f"{variable}, which is not set", f"Set {variable} to the server's key.")
-    # Refused here because http.client would refuse it with the key in its message.
-    if not (key.isascii() and key.isprintable()):
-        remedy = f"Set {variable} to the key alone, in plain characters."
-        raise InvalidInput("api_key_variable", f"{variable}, whose value no key can have", remedy)
-    return key
-
-
-def _check_url(url) -> None:
-    if not isinstance(url, str):
-        raise InvalidInput("url", check.describe(url), "Pass the server's address, for example https://host/v1.")
-    try:
-        parts = urllib.parse.urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise InvalidInput("url", "no address", "Pass the server's address, for example https://host/v1.") from None
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        # Not shown: it may hold a password or a key.
-        remedy = "Pass scheme, host and path only, and a key by api_key_variable."
-        raise InvalidInput("url", "an address with a login, a query or a fragment", remedy)
-    if not usable or not url.isascii() or not url.isprintable() or " " in url:
-        raise InvalidInput("url", repr(url), "Pass an http or https address, for example https://host/v1.")

@@ -24,9 +24,7 @@ class Projection:
     y_dim·features numbers.   matrix: instead of a seed, (features, numbers): the same features for every target.
     """
 
-    def __init__(
-        self, argument: str, features: int, seed: int | None, y_dim: int, matrix: np.ndarray | None = None
-    ):
+    def __init__(self, argument: str, features: int, seed: int | None, y_dim: int, matrix: np.ndarray | None = None):
         self._argument, self._matrix = argument, matrix
         self._project = Callable(lambda row: row, features, seed).build(0, y_dim)
         self.shape, self._seeded = (y_dim, features), seed is not None

@@ -115,7 +115,9 @@ class _Pair:
         self._saves = all(callable(getattr(model, name, None)) for name in ("get_state", "set_state"))
 
     def forecast(self, row: np.ndarray, horizon: int) -> np.ndarray:
-        return self._row.forecasts(lambda one: next_target("make", self._predict(one.copy()), self._y_dim), row, horizon)
+        return self._row.forecasts(
+            lambda one: next_target("make", self._predict(one.copy()), self._y_dim), row, horizon
+        )
 
     def learn(self, row: np.ndarray, target: np.ndarray) -> None:
         self._learn(row, float(target[0]) if self._y_dim == 1 else target)

@@ -84,6 +84,7 @@ class _BuiltNetwork(BuiltEncoder):
     def __init__(self, description: OnnxModel, network: _Network, projection: Projection, x_dim: int):
         self._network, self._projection, self._prepare = network, projection, description.prepare
         self.features, self.objects = description.features, description.objects
+        self.accepts_missing = bool(self.objects)  # then it does not look at numbers
         if self._prepare is None:
             # A network that cannot run on such inputs is refused here, not at every step.
             output, _ = network.step(np.zeros(x_dim), network.first_states())
@@ -157,7 +158,9 @@ class _Network:
         found = {}
         for slot, places in self._plan.data:
             own = values if not len(places) else values[places]
-            found[slot.name] = own.astype(slot.dtype) if own.ndim == len(slot.lengths) > 1 else shaped(slot, own.ravel())
+            found[slot.name] = (
+                own.astype(slot.dtype) if own.ndim == len(slot.lengths) > 1 else shaped(slot, own.ravel())
+            )
         return found
 
     def _run(self, given: dict[str, np.ndarray], outputs: list[str], what: str = "such inputs") -> list[Any]:

@@ -87,7 +87,9 @@ def shaped(slot: Slot, values: np.ndarray) -> np.ndarray:
     elif prod(n for n in lengths if n is not None) != values.size:
         wanted = prod(n for n in lengths if n is not None)
         got = f"a network with the input {slot}, which takes {wanted} numbers"
-        raise InvalidInput("path", got, f"Inputs have x_dim = {values.size} numbers: pass as many, or export it for those.")
+        raise InvalidInput(
+            "path", got, f"Inputs have x_dim = {values.size} numbers: pass as many, or export it for those."
+        )
     return values.reshape([n for n in lengths if n is not None]).astype(slot.dtype)
 
 

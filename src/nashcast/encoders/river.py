@@ -54,7 +54,7 @@ class RiverModel:
         if self.lags and (kind != _REGRESSOR or not self.learn):
             raise InvalidInput("lags", f"{self.lags}", f"Omit it: it is for regressors that learn, not a {kind}.")
         if kind == _FORECASTER and not self.learn:
-            raise InvalidInput("learn", "False", "A forecaster must learn: it forecasts from the last target it learnt.")
+            raise InvalidInput("learn", "False", "A forecaster must learn: it goes on from the last target.")
         if self.seed is not None:
             seeds.key(self.seed)
         if self.names is not None:

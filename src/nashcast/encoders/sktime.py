@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from nashcast import validation as check
 from nashcast.encoders.answers import checked_levels
+from nashcast.encoders.black_box_call import BlackBoxCall
 from nashcast.encoders.forecaster import optional
 from nashcast.encoders.refitted import BuiltRefitted, Schedule
 from nashcast.errors import InvalidInput
@@ -42,7 +42,7 @@ class Sktime:
         if self.quantiles and not self.forecaster.get_tag("capability:pred_int", False):
             got = f"{self.quantiles} for a {type(self.forecaster).__name__}, which gives none"
             raise InvalidInput("quantiles", got, "Leave it out.")
-        object.__setattr__(self, "forecaster", self.forecaster.clone())
+        object.__setattr__(self, "forecaster", BlackBoxCall()(self.forecaster.clone))
 
     @property
     def _schedule(self) -> Schedule:

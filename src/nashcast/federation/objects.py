@@ -54,7 +54,9 @@ def objects_key(objects: Mapping[str, Any]) -> bytes:
         return b""
     digest = hashlib.blake2b(digest_size=16)
     for name, value in objects.items():
-        digest.update(repr((name, type(value).__name__, np.shape(value) if isinstance(value, np.ndarray) else "")).encode())
+        digest.update(
+            repr((name, type(value).__name__, np.shape(value) if isinstance(value, np.ndarray) else "")).encode()
+        )
         digest.update(_content(value))
     return digest.digest()
 
