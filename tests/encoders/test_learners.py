@@ -207,30 +207,30 @@ def test_states_are_plain_or_refused():
         with pytest.raises(NotPlain):
             to_arrays({"value": value})
     for damage in (b"", b"[1]", b'{"array": 7}', b'{"eval": "1"}', b'{"list": [' * 40 + b"1" + b"]}" * 40):
-        with pytest.raises(nc.InvalidInput, match="saved model: got damaged values"):
+        with pytest.raises(nc.InvalidInput, match=r"saved model: got damaged values"):
             from_arrays({"structure": np.frombuffer(damage, dtype=np.uint8)})
 
 
 def test_messages():
     number, word = 3, "often"
-    with pytest.raises(nc.InvalidInput, match="make: got int 3. Pass a class, or a function that makes a model"):
+    with pytest.raises(nc.InvalidInput, match=r"make: got int 3. Pass a class, or a function that makes a model"):
         Learner(number)
     with pytest.raises(
-        nc.InvalidInput, match="make: got a function that returned int 3. Return an object with predict"
+        nc.InvalidInput, match=r"make: got a function that returned int 3. Return an object with predict"
     ):
         Learner(lambda: number).build(1, 1)
-    with pytest.raises(nc.InvalidInput, match="lags: got str 'often'"):
+    with pytest.raises(nc.InvalidInput, match=r"lags: got str 'often'"):
         Learner(Regression, lags=word)
-    with pytest.raises(nc.InvalidInput, match="a LinearRegression without partial_fit. Pass learn=False"):
+    with pytest.raises(nc.InvalidInput, match=r"a LinearRegression without partial_fit. Pass learn=False"):
         SklearnRegressor(LinearRegression(), learn=True)
     model = LinearRegression().fit(pd.DataFrame({"u": [1.0, 2.0], "v": [1.0, 3.0]}), [1.0, 2.0])
-    with pytest.raises(nc.InvalidInput, match="a LinearRegression fitted on v. There are only u, w"):
+    with pytest.raises(nc.InvalidInput, match=r"a LinearRegression fitted on v. There are only u, w"):
         SklearnRegressor(model).build_named(2, 1, ("u", "w"))
     with pytest.raises(
-        nc.InvalidInput, match="lags: got 2. Omit it: it is for regressors that learn, not a forecaster"
+        nc.InvalidInput, match=r"lags: got 2. Omit it: it is for regressors that learn, not a forecaster"
     ):
         RiverModel(time_series.HoltWinters(alpha=0.3), lags=2)
-    with pytest.raises(nc.InvalidInput, match="learn: got False. A forecaster must learn"):
+    with pytest.raises(nc.InvalidInput, match=r"learn: got False. A forecaster must learn"):
         RiverModel(time_series.HoltWinters(alpha=0.3), learn=False)
-    with pytest.raises(nc.InvalidInput, match="which learns by itself. Pass learn=False for a frozen copy"):
+    with pytest.raises(nc.InvalidInput, match=r"which learns by itself. Pass learn=False for a frozen copy"):
         PaperAgent(RiverModel(river_regression())).begin(2, np.zeros(1), 1, 2)

@@ -77,9 +77,9 @@ def test_an_input_that_is_missing_is_named(recurrent):
         nc.InvalidInput, match=r"whose input 'sr' \(int64, one number\) is missing. Pass constants=\{'sr'"
     ):
         OnnxModel(recurrent, features=1).build(4, 1)
-    with pytest.raises(nc.InvalidInput, match="constants: got 'rate'. The network has 'input', 'state', 'sr'"):
+    with pytest.raises(nc.InvalidInput, match=r"constants: got 'rate'. The network has 'input', 'state', 'sr'"):
         OnnxModel(recurrent, features=1, constants={"rate": 1}).build(4, 1)
-    with pytest.raises(nc.InvalidInput, match="output: got 'y'. The network has 'output', 'stateN'"):
+    with pytest.raises(nc.InvalidInput, match=r"output: got 'y'. The network has 'output', 'stateN'"):
         OnnxModel(recurrent, features=1, constants={"sr": 1}, output="y").build(4, 1)
 
 
@@ -97,7 +97,7 @@ def test_several_inputs_of_any_rank_and_type(two_inputs):
     np.testing.assert_array_equal(features, [[100.0, 20.0, 300.0, 40.0]])
     with pytest.raises(nc.InvalidInput, match=r"whose input 'a' .*, 'b' .* is missing. .* inputs=\{'a': …, 'b': …\}"):
         OnnxModel(two_inputs, features=4).build(6, 1)
-    with pytest.raises(nc.InvalidInput, match="inputs: got place 6 for 'b'. x has x_dim = 6 numbers"):
+    with pytest.raises(nc.InvalidInput, match=r"inputs: got place 6 for 'b'. x has x_dim = 6 numbers"):
         OnnxModel(two_inputs, features=4, inputs={"a": [0, 1, 2, 3], "b": [5, 6]}).build(6, 1)
 
 

@@ -92,10 +92,10 @@ def test_texts_before_the_first_label_are_read_too():
 
 
 def test_refusals():
-    with pytest.raises(nc.InvalidInput, match="agents: got encoders of the whole input beside encoders of 'text'"):
+    with pytest.raises(nc.InvalidInput, match=r"agents: got encoders of the whole input beside encoders of 'text'"):
         nc.Federation([nc.Agent(Length()), nc.Agent(Length(""))])
     federation = nc.Federation([nc.Agent(Length())])
-    with pytest.raises(nc.InvalidInput, match="x: got list .* Pass a dict with the keys text and the numbers"):
+    with pytest.raises(nc.InvalidInput, match=r"x: got list .* Pass a dict with the keys text and the numbers"):
         federation.predict_one([1.0])
     # A text that no agent asks for is refused, as before.
     with pytest.raises(nc.InvalidInput, match=r"x\['other'\]: got str 'word'. Pass numbers"):

@@ -39,7 +39,7 @@ class Sktime:
         if not isinstance(self.forecaster, base.BaseForecaster):
             got = f"an object of type {type(self.forecaster).__name__}"
             raise InvalidInput("forecaster", got, "Pass a forecaster of sktime, for example NaiveForecaster(sp=24).")
-        if self.quantiles and not self.forecaster.get_tag("capability:pred_int", False):
+        if self.quantiles and not self.forecaster.get_tags().get("capability:pred_int", False):
             got = f"{self.quantiles} for a {type(self.forecaster).__name__}, which gives none"
             raise InvalidInput("quantiles", got, "Leave it out.")
         object.__setattr__(self, "forecaster", BlackBoxCall()(self.forecaster.clone))
@@ -51,11 +51,28 @@ class Sktime:
     def build(self, x_dim: int, y_dim: int) -> BuiltRefitted:
         return BuiltRefitted(self._fit, self._say, y_dim, self._schedule, tuple(self.quantiles))
 
-    def _fit(self, targets: np.ndarray, horizon: int) -> Any:
-        return self.forecaster.clone().fit(_table(targets, 0), fh=list(range(1, horizon + 1))), len(targets)
+    def _parts(self, targets: np.ndarray) -> list[np.ndarray]:
+        """Targets as a forecaster takes them: all, or one by one if it is of one target.
 
-    def _say(self, fitted: tuple[Any, int], past: np.ndarray, age: int, horizon: int) -> np.ndarray:
-        model, rows = deepcopy(fitted[0]), fitted[1]
+        Sktime would fit copies to several targets too, but `deepcopy` of such a forecaster shares them.
+        """
+        tags = self.forecaster.get_tags()  # what it is called depends on the version
+        together = tags.get("scitype:y") in ("multivariate", "both") or tags.get("capability:multivariate") is True
+        return [targets] if together else [targets[:, k : k + 1] for k in range(targets.shape[1])]
+
+    def _fit(self, targets: np.ndarray, horizon: int) -> Any:
+        steps = list(range(1, horizon + 1))
+        return [self.forecaster.clone().fit(_table(part, 0), fh=steps) for part in self._parts(targets)], len(targets)
+
+    def _say(self, fitted: tuple[list[Any], int], past: np.ndarray, age: int, horizon: int) -> np.ndarray:
+        models, rows = fitted
+        parts = zip(models, self._parts(past), strict=True)
+        return np.concatenate(
+            [self._of_part(deepcopy(model), part, rows, age, horizon) for model, part in parts], axis=1
+        )
+
+    def _of_part(self, model: Any, past: np.ndarray, rows: int, age: int, horizon: int) -> np.ndarray:
+        """(horizon, targets of the part, levels or 1)"""
         if age:
             model.update(_table(past[len(past) - age :], rows), update_params=False)
         steps, y_dim = list(range(1, horizon + 1)), past.shape[1]

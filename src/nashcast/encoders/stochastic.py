@@ -84,7 +84,7 @@ class _Built(BuiltEncoder):
         if self._takes_rng:
             # The steps of sampled moments are negative.
             words = [f"{part}" for part in name]
-            return self._checked(self._call(self._function, x.copy(), seeds.generator(0, *words)))
+            return self._checked(self._call(self._function, x.copy(), _generator(words)))
         key = (*name, x.tobytes())
         if key not in self._drawn:
             self._drawn[key] = self._checked(self._call(self._function, x.copy()))
@@ -99,6 +99,11 @@ class _Built(BuiltEncoder):
             raise InvalidInput("function", f"{values.size} numbers", remedy)
         check.finite("function", values)
         return values.reshape(self._shape).copy()
+
+
+def _generator(name: list[str]) -> np.random.Generator:
+    """As `seeds.generator`, but quick to make: moments need thousands."""
+    return np.random.Generator(np.random.Philox(key=seeds.key(0, *name)))
 
 
 def _takes_two(function: Function[..., Any]) -> bool:
