@@ -27,7 +27,7 @@ def save(path, nodes, inputs, outputs):
 
 @pytest.fixture
 def recurrent(tmp_path):
-    """h ← h + mean(x)·rate, y = 2h; `rate` is one number, an integer. Named as Silero names its own."""
+    """A state h ← h + mean(x)·sr and the output 2h; `sr` is one number, an integer. Named as Silero names its own."""
     nodes = [
         helper.make_node("ReduceMean", ["input"], ["m"], axes=[1], keepdims=1),
         helper.make_node("Cast", ["sr"], ["r"], to=FLOAT),

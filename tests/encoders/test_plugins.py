@@ -621,6 +621,12 @@ def test_embeddings_messages():
         ("river", "river", "river", "from nashcast.encoders.river import *; RiverModel(1)"),
         ("onnxruntime", "onnxruntime", "onnx",
          "from nashcast.encoders.onnx import *; OnnxModel(sys.executable, 1).build(1, 1)"),
+        ("statsforecast", "statsforecast", "statsforecast",
+         "from nashcast.encoders.statsforecast import *; StatsForecast('AutoETS')"),
+        ("sktime", "sktime", "sktime", "from nashcast.encoders.sktime import *; Sktime(1)"),
+        ("chronos", "chronos-forecasting", "chronos", "from nashcast.encoders.chronos import *; Chronos('c')"),
+        ("transformers", "transformers", "huggingface",
+         "from nashcast.encoders.huggingface import *; HuggingFace('h')"),
     ],
 )  # fmt: skip
 def test_a_missing_package_names_its_pip_line(module, package, extra, use):
@@ -631,8 +637,10 @@ def test_a_missing_package_names_its_pip_line(module, package, extra, use):
 
 
 def test_heavy_packages_are_not_imported_with_the_adapters():
-    modules = ["embeddings", "forecaster", "onnx", "river", "sklearn"]
+    modules = ["chronos", "embeddings", "forecast_server", "forecaster", "huggingface", "learner", "onnx", "river",
+               "sklearn", "sktime", "statsforecast", "stochastic"]  # fmt: skip
     code = "import sys\n" + "".join(f"import nashcast.encoders.{name}\n" for name in modules)
-    code += "print(sorted({'sklearn', 'river', 'onnxruntime', 'pandas', 'torch'} & set(sys.modules)))"
+    heavy = {"chronos", "onnxruntime", "pandas", "river", "sklearn", "sktime", "statsforecast", "torch", "transformers"}
+    code += f"print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -72,7 +72,7 @@ class AnswerShape:
             K = values.shape[-1]
         elif not K:
             values, K = values[..., None], 1
-        shapes = [(h, p, K)]
+        shapes: list[tuple[int, ...]] = [(h, p, K)]
         if p == 1:
             shapes.append((h, K))
         if h == 1:

@@ -106,12 +106,16 @@ class _Pair:
     """An object with predict and learn, or a pair of functions."""
 
     def __init__(self, model: Any, row: LagRow, y_dim: int):
-        pair = model if isinstance(model, tuple) else (getattr(model, "predict", None), getattr(model, "learn", None))
+        pair: Any = (
+            model if isinstance(model, tuple) else (getattr(model, "predict", None), getattr(model, "learn", None))
+        )
         if len(pair) != 2 or not all(callable(one) for one in pair):
             remedy = "Return an object with predict(x) and learn(x, y), or a pair of functions."
             raise InvalidInput("make", f"a function that returned {check.describe(model)}", remedy)
-        self._predict, self._learn = pair
-        self._model, self._row, self._y_dim = model, row, y_dim
+        self._predict: Function[..., Any] = pair[0]
+        self._learn: Function[..., Any] = pair[1]
+        self._model: Any = model
+        self._row, self._y_dim = row, y_dim
         self._saves = all(callable(getattr(model, name, None)) for name in ("get_state", "set_state"))
 
     def forecast(self, row: np.ndarray, horizon: int) -> np.ndarray:

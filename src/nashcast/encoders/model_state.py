@@ -50,8 +50,10 @@ def _packed(value: Any, arrays: dict[str, np.ndarray], depth: int) -> Any:
         return {"scalar": _kept(np.asarray(value), arrays)}
     if type(value) is np.ndarray and value.dtype.kind in _KINDS:
         return {"array": _kept(np.array(value, order="C"), arrays)}
-    if type(value) is np.ndarray and value.ndim == 1 and all(isinstance(entry, str) for entry in value):
-        return {"words": [str(entry) for entry in value]}
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
+        words: list[Any] = value.tolist()
+        if all(isinstance(word, str) for word in words):
+            return {"words": words}
     if type(value) in (list, tuple):
         return {type(value).__name__: [_packed(entry, arrays, depth + 1) for entry in value]}
     if type(value) is dict and all(type(key) in (str, int) for key in value):
