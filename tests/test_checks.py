@@ -776,20 +776,23 @@ class LearnsFromForecasts(RunningMean):
 
 
 class SharesItsMean(RunningMean):
-    """Learns into one place for all builds, once more than three of them have been taught."""
+    """Counts lessons in one place for all builds."""
 
     lessons = 0
 
-    def save_state(self):
-        return None
+    def __init__(self, x_dim, y_dim):
+        super().__init__(x_dim, y_dim)
+        SharesItsMean.lessons = 0
 
     def learn_row(self, row, target):
         super().learn_row(row, target)
         SharesItsMean.lessons += 1
 
     def forecast_row(self, row, horizon):
-        # The other contracts teach half of the labels at a time, this one all of them to two learners.
-        return super().forecast_row(row, horizon) + (self.count == 24) * SharesItsMean.lessons
+        return super().forecast_row(row, horizon) + SharesItsMean.lessons
+
+    def save_state(self):
+        return None
 
 
 class ForgetsTheCount(RunningMean):

@@ -54,7 +54,7 @@ def _packed(value: Any, arrays: dict[str, np.ndarray], depth: int) -> Any:
         words: list[Any] = value.tolist()
         if all(isinstance(word, str) for word in words):
             return {"words": words}
-    if type(value) in (list, tuple):
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
         return {type(value).__name__: [_packed(entry, arrays, depth + 1) for entry in value]}
     if type(value) is dict and all(type(key) in (str, int) for key in value):
         return {"dict": [[key, _packed(entry, arrays, depth + 1)] for key, entry in value.items()]}
