@@ -392,9 +392,10 @@ def test_a_saved_transformer_is_found_from_the_file_s_folder(tmp_path):
 def test_every_encoder_of_the_library_can_be_described_or_made():
     named = {"OnnxModel", "Transformer", "Callable", "Forecaster", "Embeddings", "Linear", "Persistence"}
     named |= {"RandomFeatures", "EchoState", "Trend", "Lags", "Seasonal", "Quadratic", "RandomLags", "Reservoir"}
-    named |= {"Analogs", "SeasonalSmoothing"}
-    by_function = {"SklearnTransformer", "SklearnRegressor", "RiverModel"}
+    named |= {"Analogs", "SeasonalSmoothing", "Learner", "Stochastic", "ForecastServer", "StatsForecast", "Chronos"}
+    by_function = {"SklearnTransformer", "SklearnRegressor", "RiverModel", "Sktime", "HuggingFace"}
     about = {"BuiltEncoder", "BuiltForecaster", "Context", "Encoder", "Noise", "RowEncoder", "pretrain_transformer"}
+    about |= {"BuiltLearner", "ForecastSet", "Quantiles"}
     assert set(encoders.__all__) == named | by_function | about
     assert len(ENCODERS) == len(named) + 1
 

@@ -8,7 +8,7 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,6 +32,27 @@ def transformer(path: Path) -> encoders.Transformer:
 
 def onnx(path: Path, features: int, seed: int | None = None) -> encoders.OnnxModel:
     return encoders.OnnxModel(path, features, seed)
+
+
+def statsforecast(
+    model: str,
+    season: int = 1,
+    refit_every: int = 24,
+    context: int = 500,
+    quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+    timeout: float | None = None,
+) -> encoders.StatsForecast:
+    return encoders.StatsForecast(model, season, refit_every, context, quantiles, timeout)
+
+
+def chronos(
+    model: str,
+    context: int = 512,
+    quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+    timeout: float | None = None,
+    seed: int = 0,
+) -> encoders.Chronos:
+    return encoders.Chronos(model, context, quantiles, seed, timeout)
 
 
 def python(make: Function, options: dict | None = None, seed: int | None = None) -> Encoder:
@@ -68,6 +89,11 @@ ENCODERS: dict[str, Callable[..., Encoder]] = {
     "embeddings": encoders.Embeddings,
     "callable": encoders.Callable,
     "forecaster": encoders.Forecaster,
+    "learner": encoders.Learner,
+    "stochastic": encoders.Stochastic,
+    "forecast_server": encoders.ForecastServer,
+    "statsforecast": statsforecast,
+    "chronos": chronos,
     "python": python,
 }
 
