@@ -103,6 +103,6 @@ def _loop(
             forecasts[t, a] = total
         for i in range(N):
             for a in range(p):
-                presents[t, i, a] = states[T, i, a] if synchronised and not detached else now[i, a]
+                presents[t, i, a] = states[T, i, a] if synchronised else now[i, a]
                 now[i, a] = local[i, a] if detached else own[t, i, a]
                 served[i, a] = own[t, i, a]

@@ -67,7 +67,9 @@ class AgentPart:
         """What the server found from the sums of one step back."""
         self._carry = carry
         if back < len(self._game.targets) - 1:
-            noise = _unpacked(tensor, len(shift)) if tensor.size else None
+            noise = None
+            if tensor.size:
+                noise = reference.noise_from_tensor(self._value, _unpacked(tensor, len(shift)))
             self._value = reference.carry_value(self._value, self._terms[back], shift, noise)
 
     @_QUIET()
