@@ -168,7 +168,7 @@ class PaperFederation(PaperBounded):
         """
         X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
         Y = check.array("targets", targets, (len(X), self._y_dim), "(steps, y_dim)")
-        shape = (len(X), len(self._agents))
+        shape, before = (len(X), len(self._agents)), self._counts["fallbacks"]
         forecasts, weights, own = np.zeros(Y.shape), np.zeros(shape), np.zeros((*shape, self._y_dim))
         for t, (x, y) in enumerate(zip(X, Y, strict=True)):
             started = self._state is not None or self._start is not None
@@ -177,7 +177,8 @@ class PaperFederation(PaperBounded):
             self.learn_one(x, y)
             if started and self._last is not None:
                 weights[t], own[t] = self._last.weights, self._last.forecasts
-        return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)))
+        fallbacks = self._counts["fallbacks"] - before
+        return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)), fallbacks)
 
     @property
     def step(self) -> int:

@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.protocol import Answer, BackwardSums, GameView, Invitation, Sync
-from nashcast.federation.post import Players
+from nashcast.federation.post import NoGame, Players
 from nashcast.games.lookback.coupling import check_existence
 from nashcast.games.lookback.game import Equilibrium, solve_problem
 from nashcast.games.lookback.problem import NOTHING, Problem, layout_each
-from nashcast.games.lookback.spread import ServerPart
+from nashcast.games.lookback.spread import ServerPart, tensor_numbers
+
+# Noise travels as a tensor of some k⁴/4 numbers, k = (look-back - 1) · y_dim, from every agent: 8 MB at most.
+LARGEST_TENSOR = 2**20
 
 
 class Window(NamedTuple):
@@ -85,6 +88,8 @@ def play_spread(players: Players, window: Window, post, game) -> tuple[None, lis
     T, p = len(window.weights), window.targets.shape[1]
     targets, start = window.targets[1:], window.targets[0]
     noisy = any(post.ask_all("varies", players))
+    if noisy and tensor_numbers((T - 1) * p) > LARGEST_TENSOR:
+        raise NoGame(f"its noise tensor has {tensor_numbers((T - 1) * p):,} numbers: shorten the look-back")
     columns = [np.ascontiguousarray(window.weights[:, place]) for place in range(len(players))]
     post.ask_each("join_game", players, [(Invitation(targets, weights, start, noisy),) for weights in columns])
     server = ServerPart(T, p)

@@ -17,7 +17,7 @@ from nashcast.experiments.paper.settings import MODELS, SEEDS, Setting
 from nashcast.records.results import Results, settings_key
 
 # Raised whenever a change of ours moves the numbers: older results are then not taken for new ones.
-NUMBERS = 2
+NUMBERS = 3
 
 
 class Task(NamedTuple):
@@ -29,10 +29,11 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """mse: infinite where the run diverged.   seconds: what it took, on one core."""
+    """mse: infinite where the run diverged.   seconds: what it took, on one core.   fallbacks: see `Replay`."""
 
     mse: float
     seconds: float
+    fallbacks: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,12 @@ def outcomes(tasks: Iterable[Task], options: Options, label: str) -> dict[Task, 
 
         def one(task: Task) -> tuple[Task, Outcome]:
             start = time.thread_time()
-            mse = run(*task).mse
-            result = Outcome(float(mse) if np.isfinite(mse) else np.inf, time.thread_time() - start)
-            writer.add(keys[task], {"mse": repr(result.mse), "seconds": result.seconds})
+            found = run(*task)
+            mse = float(found.mse) if np.isfinite(found.mse) else np.inf
+            result = Outcome(mse, time.thread_time() - start, int(found.fallbacks))
+            writer.add(
+                keys[task], {"mse": repr(result.mse), "seconds": result.seconds, "fallbacks": result.fallbacks}
+            )
             return task, result
 
         try:
@@ -107,7 +111,7 @@ def _key(task: Task) -> str:
 
 
 def _outcome(result: dict) -> Outcome:
-    return Outcome(float(result["mse"]), float(result["seconds"]))
+    return Outcome(float(result["mse"]), float(result["seconds"]), int(result["fallbacks"]))
 
 
 def _shared(task: Task) -> tuple:

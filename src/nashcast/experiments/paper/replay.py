@@ -73,7 +73,7 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
     echo = _echo_tables(parts, R, p)
     D, top = sum(sizes), max(sizes)
     forecasts, weights, own = np.empty((R, p)), np.empty((R, N)), np.empty((R, N, p))
-    run_loop(
+    fallbacks = run_loop(
         plan.header, plan.agents, plan.chunks, features, means, covariance, np.concatenate([start[None], Y[skip:]]),
         _column(parts, "ridge"), _column(parts, "decay"), np.array([part.window for part in parts]),
         _column(parts, "forgetting"), np.array([part.relative for part in parts]), *echo, np.array(keys),
@@ -85,7 +85,7 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
     )  # fmt: skip
     if skip:
         forecasts, weights, own = (np.concatenate([np.zeros((1, *a.shape[1:])), a]) for a in (forecasts, weights, own))
-    return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)))
+    return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)), fallbacks)
 
 
 def replay_many(

@@ -9,7 +9,11 @@ from nashcast.experiments.paper.kernels.counter_noise import standard_normal_at
 from nashcast.experiments.paper.kernels.mixture import fill_mixture_weights
 from nashcast.experiments.paper.kernels.moments import drawn_steps, fill_echo_moments
 from nashcast.experiments.paper.kernels.ridge import fade, fill_long_memory_decoder, remember_row, solve_ridge
-from nashcast.games.lookback.compiled.passes import play
+from nashcast.games.lookback.compiled.passes import growth, play
+from nashcast.games.lookback.compiled.root_form import solve_twice
+from nashcast.games.lookback.coupling import PRECISE, SINGULAR
+from nashcast.games.lookback.root_form import RootGame
+from nashcast.games.lookback.root_solver import DIGITS
 
 
 @njit(cache=True)
@@ -86,9 +90,13 @@ def run_loop(
     scratch, decoders, mixture_scratch, last, common, work, game_decoders, game_states, window_means,
     window_covariance, forecasts, weights, own,
 ):  # fmt: skip
-    """Fills forecasts, weights and own (each agent's forecasts). Row t belongs to the target after targets[t]."""
+    """Fills forecasts, weights and own (each agent's forecasts). Row t belongs to the target after targets[t].
+
+    Returns how many games were due but could not be solved, so that the greedy step stood.
+    """
     R, N, p = own.shape
     raw = np.empty(features.shape[1])
+    fallbacks = 0
     now = np.empty((N, p))
     for i in range(N):
         for a in range(p):
@@ -136,7 +144,20 @@ def run_loop(
                 targets[t - T + 1 : t + 1], decay, ridge, covariance[:1, :0], common, work, game_decoders, game_states,
                 not noisy,
             )  # fmt: skip
-            played = singular < 0
+            played = singular < 0 and growth(header, common) <= PRECISE
+            if not played:
+                # The recursion would lose digits; as `games.lookback.game` does online.
+                window = RootGame(
+                    agents[:N, 0].copy(), agents[:, 1].copy(), agents[:, 2].copy(), agents[:, 3].copy(),
+                    expected.copy(), spread.copy(), np.empty((1, 0)), weights[t - T : t].copy(),
+                    targets[t - T + 1 : t + 1].copy(), ridge, decay,
+                )  # fmt: skip
+                _, pivots, solved, apart = solve_twice(window, features[t - T : t].copy(), game_states)
+                played = apart <= DIGITS and np.max(pivots) < SINGULAR
+                if played:
+                    game_decoders[:] = solved
+                else:
+                    fallbacks += 1
         if played or anchored:
             # Algorithm 1, "correct local predictions".
             for i in range(N):
@@ -158,3 +179,4 @@ def run_loop(
             for a in range(p):
                 presents[t, i, a] = now[i, a]
                 now[i, a] = own[t, i, a]
+    return fallbacks

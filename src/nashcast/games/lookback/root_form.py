@@ -202,3 +202,54 @@ def play_rules(rules, features, starts, sizes, states):
             states[t + 1, i] = states[t, i] + np.sum(Z * decoders[t, first : first + d], axis=1)
             first += d
     return decoders
+
+
+def _block_columns(rows, starts, back):
+    """The blocks of agents in reverse; rows without columns stay as they are."""
+    turned = np.empty_like(rows)
+    if rows.shape[1]:
+        N = len(starts) - 1
+        for i in range(N):
+            turned[:, back[i] : back[i + 1]] = rows[:, starts[N - 1 - i] : starts[N - i]]
+    return turned
+
+
+def reversed_game(game):
+    """The same game with its agents in reverse: other rounding, the same equilibrium."""
+    N = len(game.sizes)
+    features, covariance = np.zeros_like(game.feature_starts), np.zeros_like(game.covariance_starts)
+    decoders = np.zeros_like(game.decoder_starts)
+    for i in range(N):
+        j = N - 1 - i
+        features[i + 1] = features[i] + game.feature_starts[j + 1] - game.feature_starts[j]
+        covariance[i + 1] = covariance[i] + game.covariance_starts[j + 1] - game.covariance_starts[j]
+        decoders[i + 1] = decoders[i] + game.decoder_starts[j + 1] - game.decoder_starts[j]
+    return RootGame(
+        game.sizes[::-1].copy(), features, covariance, decoders,
+        _block_columns(game.means, game.feature_starts, features),
+        _block_columns(game.covariance, game.covariance_starts, covariance),
+        _block_columns(game.prior, game.decoder_starts, decoders),
+        game.weights[:, ::-1].copy(), game.targets, game.ridge[::-1].copy(), game.decay[::-1].copy(),
+    )  # fmt: skip
+
+
+def _apart(one, other):
+    """The largest difference, as a share of the largest entry."""
+    largest = np.max(np.abs(one)) if one.size else 0.0
+    return np.max(np.abs(one - other)) / largest if largest > 0.0 else 0.0
+
+
+def solve_twice(game, features, states):
+    """Solve and play from states[0], in both orders of the agents. features: Z as drawn, flat rows.
+
+    Returns rules, pivots, decoders, and how far the two solutions are apart; fills states.
+    """
+    rules, pivots = solve_rules(game)
+    decoders = play_rules(rules, features, game.feature_starts, game.sizes, states)
+    back = reversed_game(game)
+    turned = states[:, ::-1].copy()
+    again, _ = solve_rules(back)
+    drawn = _block_columns(features, game.feature_starts, back.feature_starts)
+    decoders_again = play_rules(again, drawn, back.feature_starts, back.sizes, turned)
+    first = _block_columns(decoders, game.decoder_starts, back.decoder_starts)
+    return rules, pivots, decoders, max(_apart(first, decoders_again), _apart(states[:, ::-1].copy(), turned))

@@ -88,6 +88,12 @@ class AgentPart:
         self.forecasts[t + 1, 0] = self.forecasts[t, 0] + Z @ beta
 
 
+def tensor_numbers(k: int) -> int:
+    """Numbers in a packed noise tensor."""
+    half = k * (k + 1) // 2
+    return half * (half + k)
+
+
 @lru_cache(maxsize=64)
 def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Places of the lower triangle of a k×k matrix in its entries row by row, their mirror images, and which differ."""

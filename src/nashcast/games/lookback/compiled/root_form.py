@@ -19,4 +19,4 @@ def _compiled() -> dict:
 
 
 _space = _compiled()
-solve_rules, play_rules = _space["solve_rules"], _space["play_rules"]
+solve_twice = _space["solve_twice"]
