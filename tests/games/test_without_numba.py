@@ -83,8 +83,8 @@ def numbers(compiled):
 
 def test_without_numba_the_numbers_are_those_of_the_compiled_code(tmp_path):
     pytest.importorskip("numba")
-    from nashcast.experiments.paper.kernels import moments as twins
-    from nashcast.experiments.paper.replay import replay
+    from nashcast.federation.compiled import moments as twins
+    from nashcast.federation.compiled.replay import replay
 
     path = tmp_path / "numbers.npz"
     child = subprocess.run(

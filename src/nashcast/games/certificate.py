@@ -20,7 +20,7 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.games.lookback.game import Equilibrium
+from nashcast.games.lookback.game import Equilibrium, feedback_rule
 from nashcast.games.lookback.problem import Problem, StateRule
 
 # Forecasts are float64: what could be gained by changing them by this many units of their last digit is rounding.
@@ -80,7 +80,7 @@ def certify(equilibrium: Equilibrium) -> Certificate:
     Costs O(agents) matrix products of the size of the window, in plain NumPy: for showing and testing, not for a loop.
     """
     problem = equilibrium.problem
-    over_forecasts = isinstance(equilibrium.rule.step(0), StateRule)
+    over_forecasts = isinstance(feedback_rule(equilibrium).step(0), StateRule)
     after: tuple = (None, None, None)
     cost_roots, gain_roots = [], []
     for t in reversed(range(len(problem.targets))):
@@ -161,7 +161,7 @@ def _one_step_back(equilibrium, t, after, over_forecasts):
 
 def _rules(equilibrium, t) -> list[np.ndarray]:
     """Each agent's rule as one matrix: β = rule @ state."""
-    step = equilibrium.rule.step(t)
+    step = feedback_rule(equilibrium).step(t)
     if isinstance(step, StateRule):
         return step.matrices
     zeta = np.column_stack([step.carry, step.shift])

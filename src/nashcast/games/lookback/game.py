@@ -43,13 +43,14 @@ class Equilibrium(NamedTuple):
     forecasts: Ŷ, shape (lookback + 1, agents, y_dim); row 0 is the start.
     conditions: condition number of the matrix that couples the agents, its rows and columns scaled, at each step (1 is
         best).
-    rule: the feedback rule behind it, for `respond` and `certify`.   problem: the game itself.
+    rule: the feedback rule behind it, for `respond` and `certify`; None in a game of the caller's own.
+    problem: the game itself.
     """
 
     decoders: np.ndarray | list[np.ndarray]
     forecasts: np.ndarray
     conditions: np.ndarray
-    rule: FeedbackRule
+    rule: FeedbackRule | None
     problem: Problem
 
 
@@ -133,6 +134,14 @@ def _compiled_solve(problem: Problem) -> Solution:
     return solve(problem)
 
 
+def feedback_rule(equilibrium: Equilibrium) -> FeedbackRule:
+    """Its rule, or an error where there is none."""
+    if equilibrium.rule is None:
+        got = "a game solved by a function of your own, without feedback rules"
+        raise InvalidInput("equilibrium", got, "Pass what `solve_game` returned.")
+    return equilibrium.rule
+
+
 def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.ndarray | list[np.ndarray]:
     """The decoders the agents play at `step` if their forecasts stand at `forecasts`, on the played path or off it.
 
@@ -143,7 +152,7 @@ def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.nd
     if not 0 <= check.integer("step", step, min=0) < T:
         raise InvalidInput("step", f"{step}", f"Pass a step from 0 to {T - 1}.")
     state = check.array("forecasts", forecasts, (N, p), "(agents, y_dim)")
-    rule = equilibrium.rule.step(step)
+    rule = feedback_rule(equilibrium).step(step)
     if isinstance(rule, StateRule):
         decoders = [matrix @ np.append(state.ravel(), 1.0) for matrix in rule.matrices]
         return decoders if isinstance(equilibrium.decoders, list) else np.stack(decoders)

@@ -9,11 +9,11 @@ import numpy as np
 
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders.base import Noise
-from nashcast.experiments.paper.departures import Departures, Sampler
-from nashcast.experiments.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
-from nashcast.experiments.paper.pretrained import encoders_for, stream_for
-from nashcast.experiments.paper.replay import replay_any
-from nashcast.experiments.paper.settings import Setting
+from nashcast.paper.departures import Departures, Sampler
+from nashcast.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
+from nashcast.paper.pretrained import encoders_for, stream_for
+from nashcast.federation.compiled.replay import replay_any
+from nashcast.paper.settings import Setting
 from nashcast.federation.paper import LookbackGame, PaperFederation, Replay
 from nashcast.games.lookback.fast import need_numba
 from nashcast.streams import Stream, open_stream
@@ -92,7 +92,7 @@ def _encoded(model, dataset, rounds, agents, features, noise, activation, causal
 
 def _published(setting: Setting, seed: int, stream: Stream, encoders: list[Encoded], departures: Departures) -> Replay:
     need_numba("as published")
-    from nashcast.experiments.paper.published_run import replay_published
+    from nashcast.paper.published_run import replay_published
 
     Z = np.stack([each.series for each in encoders])
     N, R, p, d = Z.shape

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.experiments.paper.many import Options, Task, mean, outcomes, spread
-from nashcast.experiments.paper.runs import OURS, PUBLISHED, run
-from nashcast.experiments.paper.settings import LABELS, Setting, expected, row
-from nashcast.experiments.paper.study_published import described
-from nashcast.experiments.paper.study_table import baseline_errors, bold, has_encoders, seeds_of
+from nashcast.paper.many import Options, Task, mean, outcomes, spread
+from nashcast.paper.runs import OURS, PUBLISHED, run
+from nashcast.paper.settings import LABELS, Setting, expected, row
+from nashcast.paper.study_published import described
+from nashcast.paper.study_table import baseline_errors, bold, has_encoders, seeds_of
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 
 RECORDED = ("boc", "ett")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from nashcast.experiments.paper import runs
-from nashcast.experiments.paper.draws import draw
-from nashcast.experiments.paper.many import Options
-from nashcast.experiments.paper.runs import OURS, run, stream_of
-from nashcast.experiments.paper.settings import LABELS, expected
-from nashcast.experiments.paper.study_table import bold, has_encoders, seeds_of
+from nashcast.paper import runs
+from nashcast.paper.draws import draw
+from nashcast.paper.many import Options
+from nashcast.paper.runs import OURS, run, stream_of
+from nashcast.paper.settings import LABELS, expected
+from nashcast.paper.study_table import bold, has_encoders, seeds_of
 from nashcast.records.study import Column, Study, Table
 
 ROUNDS = 3

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from nashcast.experiments.baselines import baselines, mse
-from nashcast.experiments.paper.many import Options, Outcome, Task, mean, outcomes, spread
-from nashcast.experiments.paper.pretrained import available
-from nashcast.experiments.paper.runs import ANCHORED, OURS, PUBLISHED, run, stream_of
-from nashcast.experiments.paper.settings import LABELS, Setting, expected, row
+from nashcast.paper.many import Options, Outcome, Task, mean, outcomes, spread
+from nashcast.paper.pretrained import available
+from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, run, stream_of
+from nashcast.paper.settings import LABELS, Setting, expected, row
 from nashcast.records.study import Column, Figure, Line, Panel, Table
 
 # Echo-state games draw samples in an order not worth copying: their published errors are compared over many seeds.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.experiments.paper.runs import OURS, Way, run
-from nashcast.experiments.paper.settings import MODELS, SEEDS, Setting
+from nashcast.paper.runs import OURS, Way, run
+from nashcast.paper.settings import MODELS, SEEDS, Setting
 from nashcast.records.results import Results, settings_key
 
 # Raised whenever a change of ours moves the numbers: older results are then not taken for new ones.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.experiments.paper.departures import Departures
-from nashcast.experiments.paper.many import Options
-from nashcast.experiments.paper.runs import OURS, PUBLISHED, Way, run, stream_of
-from nashcast.experiments.paper.settings import Setting, printed_line
-from nashcast.experiments.paper.study_published import echo_table, searched_table
-from nashcast.experiments.paper.study_table import bold, settings_of, summary, table_rows, wide_table
+from nashcast.paper.departures import Departures
+from nashcast.paper.many import Options
+from nashcast.paper.runs import OURS, PUBLISHED, Way, run, stream_of
+from nashcast.paper.settings import Setting, printed_line
+from nashcast.paper.study_published import echo_table, searched_table
+from nashcast.paper.study_table import bold, settings_of, summary, table_rows, wide_table
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 
 LINE = ("rfn", "boc-validation", 2)

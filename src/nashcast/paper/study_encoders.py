@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast.experiments.baselines import mse
-from nashcast.experiments.paper.draws import draw, echo_states
-from nashcast.experiments.paper.many import Options
-from nashcast.experiments.paper.runs import ANCHORED, federate
-from nashcast.experiments.paper.settings import Setting, expected
-from nashcast.experiments.paper.torch_normals import TorchNormals
+from nashcast.paper.draws import draw, echo_states
+from nashcast.paper.many import Options
+from nashcast.paper.runs import ANCHORED, federate
+from nashcast.paper.settings import Setting, expected
+from nashcast.paper.torch_normals import TorchNormals
 from nashcast.games.moments.features import ACTIVATIONS
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 from nashcast.streams import open_stream

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nashcast.cli.main import main
-from nashcast.experiments.paper.study_table import ROW_KEYS
+from nashcast.paper.study_table import ROW_KEYS
 from nashcast.records import study as records
 
 from recorded import recorded_data
@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_written(capsys, tmp_path):
 
 
 def test_missing_data_say_how_to_get_them(capsys, tmp_path, monkeypatch):
-    from nashcast.experiments.paper import runs
+    from nashcast.paper import runs
 
     runs._opened.cache_clear()
     monkeypatch.setenv("NASHCAST_DATA", str(tmp_path))

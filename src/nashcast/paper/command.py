@@ -81,9 +81,9 @@ def _jobs(text: str) -> int:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    from nashcast.experiments.paper.many import Options
-    from nashcast.experiments.paper.settings import MODELS, SEEDS
-    from nashcast.experiments.paper.studies import STUDIES, carry_out
+    from nashcast.paper.many import Options
+    from nashcast.paper.settings import MODELS, SEEDS
+    from nashcast.paper.studies import STUDIES, carry_out
     from nashcast.records import study as records
 
     progress = Progress(shown=not chosen.json)
@@ -144,8 +144,8 @@ def report_of(folder: Path) -> list[Path]:
 
 
 def _pretrain(progress: Progress, as_json: bool) -> None:
-    from nashcast.experiments.paper.pretrained import EPOCHS, encoder_folder, encoders_for, provenance
-    from nashcast.experiments.paper.settings import DATASETS
+    from nashcast.paper.pretrained import EPOCHS, encoder_folder, encoders_for, provenance
+    from nashcast.paper.settings import DATASETS
 
     rows = []
     for causal in (False, True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nashcast.experiments.paper.many import Options, Task, mean, outcomes
-from nashcast.experiments.paper.runs import OURS
-from nashcast.experiments.paper.settings import LABELS, Row, rows
-from nashcast.experiments.paper.study_published import described
-from nashcast.experiments.paper.study_table import baseline_errors, has_encoders, seeds_of
+from nashcast.paper.many import Options, Task, mean, outcomes
+from nashcast.paper.runs import OURS
+from nashcast.paper.settings import LABELS, Row, rows
+from nashcast.paper.study_published import described
+from nashcast.paper.study_table import baseline_errors, has_encoders, seeds_of
 from nashcast.records.study import Column, Study, Table
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast.encoders.base import BuiltEncoder, Context, Noise
 from nashcast.encoders.echo_state import path_normals
-from nashcast.experiments.paper.torch_normals import TorchNormals
+from nashcast.paper.torch_normals import TorchNormals
 from nashcast.games.moments.features import (
     ACTIVATIONS,
     EchoParameters,

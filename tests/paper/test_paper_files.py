@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nashcast.experiments.paper.settings import expected, rows
+from nashcast.paper.settings import expected, rows
 
 PAPER = Path(__file__).parents[2].parent / "shared" / "paper" / "paper.tex"
 NAMES = {"Periodic": "periodic", "Logistic": "logistic", "Concept": "concept", "BoC": "boc", "ETT": "ett"}

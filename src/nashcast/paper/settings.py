@@ -102,4 +102,4 @@ def printed_line(table: str, model: str, dataset: str, agents: int) -> dict:
 
 
 def _read(name: str) -> dict:
-    return tomllib.loads(files("nashcast.experiments.paper").joinpath(name).read_text())
+    return tomllib.loads(files("nashcast.paper").joinpath(name).read_text())

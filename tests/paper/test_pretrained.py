@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nashcast import InvalidInput, NashcastError
-from nashcast.experiments.paper import pretrained
-from nashcast.experiments.paper.pretrained import (
+from nashcast.paper import pretrained
+from nashcast.paper.pretrained import (
     available,
     encoder_folder,
     encoders_for,

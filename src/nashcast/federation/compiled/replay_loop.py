@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from nashcast.experiments.paper.kernels.counter_noise import standard_normal_at
-from nashcast.experiments.paper.kernels.mixture import fill_mixture_weights
-from nashcast.experiments.paper.kernels.moments import drawn_steps, fill_echo_moments
-from nashcast.experiments.paper.kernels.ridge import fade, fill_long_memory_decoder, remember_row, solve_ridge
+from nashcast.federation.compiled.counter_noise import standard_normal_at
+from nashcast.federation.compiled.mixture import fill_mixture_weights
+from nashcast.federation.compiled.moments import drawn_steps, fill_echo_moments
+from nashcast.federation.compiled.ridge import fade, fill_long_memory_decoder, remember_row, solve_ridge
 from nashcast.games.lookback.compiled.passes import growth, play
 from nashcast.games.lookback.compiled.root_form import solve_twice
 from nashcast.games.lookback.coupling import PRECISE, SINGULAR

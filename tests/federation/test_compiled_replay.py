@@ -11,7 +11,7 @@ from federations import random_agents, random_settings, random_stream
 
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.experiments.paper.replay import replay, replay_many
+from nashcast.federation.compiled.replay import replay, replay_many
 
 
 def made(seed, start=True):

@@ -35,8 +35,8 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
     inputs: (steps, x_dim).   targets: (steps, y_dim).
     """
     need_numba("replay")
-    from nashcast.experiments.paper.kernels.mixture import mixture_scratch
-    from nashcast.experiments.paper.replay_loop import run_loop
+    from nashcast.federation.compiled.mixture import mixture_scratch
+    from nashcast.federation.compiled.replay_loop import run_loop
     from nashcast.games.lookback.compiled.plan import plan_for
 
     agents, keys, settings, p, start = federation.for_replay()
@@ -133,7 +133,7 @@ def _column(parts, name) -> np.ndarray:
 
 def _echo_tables(parts, steps, p):
     """Echo states' parts side by side: drives in flat rows, and samples 0 for agents that are none."""
-    from nashcast.experiments.paper.kernels.moments import CODES, LARGEST_NOISE
+    from nashcast.federation.compiled.moments import CODES, LARGEST_NOISE
 
     N = len(parts)
     samples, activation, leak = np.zeros(N, dtype=np.int64), np.zeros(N, dtype=np.int64), np.ones(N)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from nashcast.experiments.paper.departures import Departures, Sampler
-from nashcast.experiments.paper.kernels.mixture import fill_mixture_weights, mixture_scratch
-from nashcast.experiments.paper.published_game import play_published
-from nashcast.experiments.paper.replay_loop import fit_decoder, move
+from nashcast.paper.departures import Departures, Sampler
+from nashcast.federation.compiled.mixture import fill_mixture_weights, mixture_scratch
+from nashcast.paper.published_game import play_published
+from nashcast.federation.compiled.replay_loop import fit_decoder, move
 from nashcast.federation.paper import Replay
 from nashcast.streams import Stream
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from nashcast.experiments.paper.departures import Departures
-from nashcast.experiments.paper.draws import draw, random_features
-from nashcast.experiments.paper.many import Options, Task, mean, outcomes
-from nashcast.experiments.paper.runs import OURS, PUBLISHED, Way, encoders_of, federate, run, stream_of
-from nashcast.experiments.paper.settings import LABELS, expected
-from nashcast.experiments.paper.study_table import bold, has_encoders, seeds_of
+from nashcast.paper.departures import Departures
+from nashcast.paper.draws import draw, random_features
+from nashcast.paper.many import Options, Task, mean, outcomes
+from nashcast.paper.runs import OURS, PUBLISHED, Way, encoders_of, federate, run, stream_of
+from nashcast.paper.settings import LABELS, expected
+from nashcast.paper.study_table import bold, has_encoders, seeds_of
 from nashcast.records.study import Column, Study, Table
 from nashcast.streams import open_stream
 

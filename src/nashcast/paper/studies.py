@@ -9,23 +9,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.experiments.paper.many import Options
-from nashcast.experiments.paper.runs import stream_of
-from nashcast.experiments.paper.settings import DATASETS, Setting
-from nashcast.experiments.paper.study_ablations import frequency, lookback, weights
-from nashcast.experiments.paper.study_encoders import normalisation, relu_growth
-from nashcast.experiments.paper.study_errata import errata
-from nashcast.experiments.paper.study_grids import hyperparameters
-from nashcast.experiments.paper.study_published import (
+from nashcast.paper.many import Options
+from nashcast.paper.runs import stream_of
+from nashcast.paper.settings import DATASETS, Setting
+from nashcast.paper.study_ablations import frequency, lookback, weights
+from nashcast.paper.study_encoders import normalisation, relu_growth
+from nashcast.paper.study_errata import errata
+from nashcast.paper.study_grids import hyperparameters
+from nashcast.paper.study_published import (
     echo_table,
     searched_table,
     tanh_line,
     training_notes,
     transformer_table,
 )
-from nashcast.experiments.paper.study_runtime import runtime
-from nashcast.experiments.paper.study_table import overlay_figures, settings_of, summary, table_rows, wide_table
-from nashcast.experiments.paper.study_validation import validation
+from nashcast.paper.study_runtime import runtime
+from nashcast.paper.study_table import overlay_figures, settings_of, summary, table_rows, wide_table
+from nashcast.paper.study_validation import validation
 from nashcast.records.study import Figure, Line, Panel, Study
 
 

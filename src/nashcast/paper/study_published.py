@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nashcast.experiments.paper.many import Options, Task, mean, outcomes
-from nashcast.experiments.paper.pretrained import EPOCHS, provenance, scored_from
-from nashcast.experiments.paper.runs import OURS, PUBLISHED, run, stream_of
-from nashcast.experiments.paper.settings import LABELS, Setting, expected, printed_line, row
-from nashcast.experiments.paper.study_table import bold, has_encoders, seeds_of
+from nashcast.paper.many import Options, Task, mean, outcomes
+from nashcast.paper.pretrained import EPOCHS, provenance, scored_from
+from nashcast.paper.runs import OURS, PUBLISHED, run, stream_of
+from nashcast.paper.settings import LABELS, Setting, expected, printed_line, row
+from nashcast.paper.study_table import bold, has_encoders, seeds_of
 from nashcast.records.study import Column, Table
 
 # Half a unit of the last of six printed digits, and rounding of our own.

@@ -7,12 +7,12 @@ import pytest
 
 import nashcast as nc
 from nashcast.encoders.transformer import Transformer, weight_shapes
-from nashcast.experiments.paper.departures import Departures, Sampler
-from nashcast.experiments.paper.draws import draw, echo_states, random_features
-from nashcast.experiments.paper.published_game import play_published
-from nashcast.experiments.paper.published_run import replay_published
-from nashcast.experiments.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
-from nashcast.experiments.paper.settings import Setting, printed_line, row, rows
+from nashcast.paper.departures import Departures, Sampler
+from nashcast.paper.draws import draw, echo_states, random_features
+from nashcast.paper.published_game import play_published
+from nashcast.paper.published_run import replay_published
+from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
+from nashcast.paper.settings import Setting, printed_line, row, rows
 from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.streams import Stream
 
