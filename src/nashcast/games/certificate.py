@@ -24,7 +24,7 @@ from nashcast.games.lookback.game import Equilibrium, feedback_rule
 from nashcast.games.lookback.problem import Problem, StateRule
 
 # Forecasts are float64: what could be gained by changing them by this many units of their last digit is rounding.
-ROUNDING = 256 * np.finfo(np.float64).eps
+ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 class Certificate(NamedTuple):
@@ -50,15 +50,15 @@ class Certificate(NamedTuple):
     def worst(self) -> float:
         """The largest gain from the start, as a share of the agent's cost.
 
-        A cost below what the rounding of forecasts and targets amounts to counts as that: a mixture that fits perfectly
-        has a cost of rounding errors, and a gain of the same size is none.
+        What the rounding of forecasts and targets amounts to is no gain: a mixture that fits perfectly has a cost of
+        rounding errors, and there something of that size can always be gained.
         """
         game = self.problem
         size = np.max(np.abs(game.targets)) + np.max(np.abs(game.weights) @ np.abs(game.start))
         discounts = np.exp(-np.outer(game.decay, np.arange(len(game.targets)))).sum(axis=1)
         least = game.layout.y_dim * (ROUNDING * size) ** 2 * discounts
-        gains = self.gains()
-        return float(np.max(np.divide(gains, self.costs() + least, out=np.zeros_like(gains), where=gains > 0)))
+        gains, costs = np.maximum(self.gains() - least, 0.0), self.costs()
+        return float(np.max(np.divide(gains, costs, out=np.zeros_like(gains), where=gains > 0)))
 
     def _unit(self, step: int) -> np.ndarray:
         return np.exp(-self.problem.decay * (len(self.problem.targets) - 1 - step))

@@ -18,6 +18,7 @@ from nashcast import validation as check
 from nashcast.encoders.pretrain import pretrain_on_sequences
 from nashcast.encoders.transformer import Transformer
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.paper.shipped import shipped
 from nashcast.records.folder import versions
 from nashcast.streams import Stream, open_stream
 from nashcast.streams.files import read_known
@@ -44,7 +45,7 @@ def encoders_for(
     epochs: int = EPOCHS,
     progress: Progress | None = None,
 ) -> list[Transformer]:
-    """One for each agent, from the folder; those it has not are trained one by one and added as soon as they are.
+    """One for each agent, from the folder or as shipped; missing ones are trained and added one by one.
 
     causal: trained on the first quarter of the series only, and to be scored on the rest (`scored_from`). Otherwise as
     published: on the scored series itself, or on slices of the whole file it is the beginning of.
@@ -52,12 +53,15 @@ def encoders_for(
     """
     _known(dataset)
     check.integer("epochs", epochs, min=1)
-    place = encoder_folder(folder)
-    paths = [place / _name(dataset, i, causal, epochs) for i in range(check.integer("agents", agents, min=1))]
-    for i, path in enumerate(paths):
-        if not path.is_file():
+    place, found = encoder_folder(folder), []
+    for i in range(check.integer("agents", agents, min=1)):
+        name = _name(dataset, i, causal, epochs)
+        path = _there(place, name)
+        if path is None:
+            path = place / name
             _train(path, dataset, i, causal, epochs, progress)
-    return [_loaded(path) for path in paths]
+        found.append(_loaded(path))
+    return found
 
 
 def available(
@@ -66,7 +70,7 @@ def available(
     """Whether `encoders_for` has nothing to train."""
     _known(dataset)
     place = encoder_folder(folder)
-    return all((place / _name(dataset, i, causal, epochs)).is_file() for i in range(agents))
+    return all(_there(place, _name(dataset, i, causal, epochs)) is not None for i in range(agents))
 
 
 def provenance(
@@ -74,7 +78,8 @@ def provenance(
 ) -> dict:
     """What an encoder in the folder was trained on: rows, sequences, length, epochs, seed, look_ahead, final_loss, …"""
     _known(dataset)
-    note = _note(encoder_folder(folder) / _name(dataset, agent, causal, epochs))
+    place, name = encoder_folder(folder), _name(dataset, agent, causal, epochs)
+    note = _note(_there(place, name) or place / name)
     try:
         return json.loads(note.read_text())
     except (OSError, ValueError):
@@ -93,6 +98,12 @@ def encoder_folder(folder: str | Path | None = None) -> Path:
         remedy = "Set NASHCAST_ENCODERS to a folder for trained encoders."
         raise InvalidInput("NASHCAST_ENCODERS", "nothing, and this user has no home folder", remedy) from None
     return base / "nashcast" / "encoders"
+
+
+def _there(folder: Path, name: str) -> Path | None:
+    """The user's own encoder of this name, else the shipped one."""
+    path = folder / name
+    return path if path.is_file() else shipped(name)
 
 
 def stream_for(dataset: str, *, causal: bool) -> Stream:

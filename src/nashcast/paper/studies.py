@@ -13,6 +13,7 @@ from nashcast.paper.many import Options
 from nashcast.paper.runs import stream_of
 from nashcast.paper.settings import DATASETS, Setting
 from nashcast.paper.study_ablations import frequency, lookback, weights
+from nashcast.paper.study_digits import digits_table
 from nashcast.paper.study_encoders import normalisation, relu_growth
 from nashcast.paper.study_errata import errata
 from nashcast.paper.study_grids import hyperparameters
@@ -40,7 +41,8 @@ def _table1(options: Options) -> tuple[Study, list[dict]]:
     rows = table_rows("table1", options)
     tables, notes = [wide_table("Table 1", rows, options.as_published)], summary(rows)
     if options.as_published:
-        tables += [table for table in (searched_table(rows, options), echo_table(rows)) if table.rows]
+        searched = searched_table(rows, options)
+        tables += [table for table in (searched, echo_table(rows), digits_table(rows, searched)) if table.rows]
         if "esn" in options.models:
             notes.append(tanh_line(options))
     if "transformer" in options.models:
@@ -59,15 +61,32 @@ def _table1(options: Options) -> tuple[Study, list[dict]]:
 def _datasets(options: Options) -> Study:
     """The five series."""
     arrays, panels = {}, []
-    for dataset in DATASETS:
+    for number, dataset in enumerate(DATASETS, start=11):
         stream = stream_of(Setting("esn", dataset, 2, 0.0, 1.0, 1))
-        lines = []
-        for k in range(stream.targets.shape[1]):
-            arrays[f"{dataset}.{k}"] = stream.targets[:, k]
-            lines.append(Line(f"target {k + 1}", f"{dataset}.{k}"))
-        panels.append(Panel(dataset, "step", "value", lines))
-    figure = Figure("datasets", "The five series", "What is to be forecast, as the paper's code scales it.", panels, 1)
+        axis, unit, targets, inputs = SERIES[dataset]
+        lines, along = [], None
+        if dataset == "concept":  # over x_1, as in the paper
+            arrays["concept.x"], along = stream.inputs[:, 0], "concept.x"
+        for k, name in enumerate(targets):
+            arrays[f"{dataset}.{name}"] = stream.targets[:, k]
+            lines.append(Line(name, f"{dataset}.{name}", along))
+        for k, name in enumerate(inputs):
+            arrays[f"{dataset}.{name}"] = stream.inputs[:, k]
+            lines.append(Line(name, f"{dataset}.{name}", along))
+        panels.append(Panel(f"{dataset} (the paper's Figure {number})", axis, unit, lines))
+    caption = "What is to be forecast, named first, and the inputs of the same step, as the paper's code scales them."
+    figure = Figure("datasets", "The five series", caption, panels, 1)
     return Study("datasets", "The paper's five series", "", figures=[figure], arrays=arrays)
+
+
+# Axis, unit, names of the targets, and names of the first inputs.
+SERIES = {
+    "periodic": ("step", "value", ("y",), ()),
+    "logistic": ("step", "value", ("y",), ()),
+    "concept": ("x_1", "value", ("y_1", "y_2"), ()),
+    "boc": ("day", "rate in CAD", ("USD",), ("AUD", "EUR", "GBP", "JPY")),
+    "ett": ("hour", "share of the largest", ("OT",), ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL")),
+}
 
 
 STUDIES: dict[str, Callable[[Options], Study | tuple[Study, list[dict]]]] = {

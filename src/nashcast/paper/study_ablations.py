@@ -38,9 +38,10 @@ def lookback(options: Options) -> Study:
                 arrays[key] = np.array(errors)
                 lines.append(Line(f"{name}, {kind}", key, "lookback", "line+points"))
             for T, least, middle in zip(values, best, average, strict=True):
+                failed = sum(found[Task(settings[dataset, T], seed, way)].fallbacks for seed in seeds)
                 rows.append(
                     {"dataset": dataset, "way": name, "lookback": T, "best": least, "mean": middle,
-                     "persistence": naive, "mark": "best" if least == min(best) else ""}
+                     "persistence": naive, "fallbacks": failed, "mark": "best" if least == min(best) else ""}
                 )  # fmt: skip
         arrays[f"{dataset}.persistence"] = np.full(len(values), naive)
         lines.append(Line("persistence", f"{dataset}.persistence", "lookback"))
@@ -48,14 +49,16 @@ def lookback(options: Options) -> Study:
     columns = [
         Column("dataset", "dataset"), Column("way", "way"), Column("lookback", "look-back", "int"),
         Column("best", "best seed", "error"), Column("mean", "mean", "error"),
-        Column("persistence", "persistence", "error"), Column("mark", ""),
+        Column("persistence", "persistence", "error"), Column("fallbacks", "games not solved", "int"),
+        Column("mark", ""),
     ]  # fmt: skip
     notes = [
         f"{dataset}: the paper's best look-back is {best}; the best of ours is "
         f"{min(values, key=lambda T: spread(found, settings[dataset, T], seeds)[0])}."
         for dataset, best in expected()["lookback"]["best"].items()
     ]
-    caption = "Errors over the look-back of the game, five random-feature agents; all other settings as in Table 1."
+    caption = "Errors over the look-back of the game, five random-feature agents; all other settings as in Table 1. "
+    caption += "The paper's Figure 9, which shows its best seed."
     return Study(
         "lookback", "Effect of the look-back length", "", seeds=seeds, notes=notes,
         tables=[Table("Error over look-back", columns, rows)],
@@ -81,17 +84,19 @@ def frequency(options: Options) -> Study:
                 errors = [mean(found, settings[dataset, agents, every], seeds, way) for every in values]
                 arrays[key] = np.array(errors)
                 lines.append(Line(f"{agents} agents, {name}", key, "every", "line+points"))
-                rows += [
-                    {"dataset": dataset, "agents": agents, "way": name, "every": every, "error": error, "naive": naive}
-                    for every, error in zip(values, errors, strict=True)
-                ]
+                for every, error in zip(values, errors, strict=True):
+                    failed = sum(found[Task(settings[dataset, agents, every], seed, way)].fallbacks for seed in seeds)
+                    rows.append(
+                        {"dataset": dataset, "agents": agents, "way": name, "every": every, "error": error,
+                         "naive": naive, "fallbacks": failed}
+                    )  # fmt: skip
         arrays[f"{dataset}.persistence"] = np.full(len(values), naive)
         lines.append(Line("persistence", f"{dataset}.persistence", "every"))
         panels.append(Panel(dataset, "steps between games", "mean squared error", lines, log_y=True))
     columns = [
         Column("dataset", "dataset"), Column("agents", "agents", "int"), Column("way", "way"),
         Column("every", "steps between games", "int"), Column("error", "mean", "error"),
-        Column("naive", "persistence", "error"),
+        Column("naive", "persistence", "error"), Column("fallbacks", "games not solved", "int"),
     ]  # fmt: skip
     tuned = tuned_table(options)
     return Study(
@@ -99,7 +104,8 @@ def frequency(options: Options) -> Study:
         notes=["Settings are those of a game at every step, as in the paper; the second table has tuned ones."],
         tables=[Table("Error over the steps between games", columns, rows), tuned],
         figures=[Figure("frequency", "Error over the steps between games",
-                        "Mean errors of random-feature agents as the game is played every so many steps.", panels, 2)],
+                        "Mean errors of random-feature agents as the game is played every so many steps. The paper's "
+                        "Figure 10.", panels, 2)],
         arrays=arrays,
     )  # fmt: skip
 
@@ -151,7 +157,8 @@ def weights(options: Options) -> Study:
                 panels.append(Panel(f"{LABELS[model]}, {'game' if game else 'no game'}", "step", "weight", lines))
                 rows.append(_weights_row(dataset, model, game, w, setting))
         if panels:
-            caption = "Mixture weights of five agents; they sum to one and may be negative."
+            number = {"concept": 7, "periodic": 8}[dataset]
+            caption = f"Mixture weights of five agents; they sum to one and may be negative. The paper's Figure {number}."
             figures.append(Figure(f"weights-{dataset}", f"Mixture weights, {dataset}", caption, panels, 2))
     columns = [
         Column("dataset", "dataset"), Column("model", "model"), Column("game", "game"),

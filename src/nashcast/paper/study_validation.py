@@ -8,6 +8,7 @@ from nashcast.paper.departures import Departures
 from nashcast.paper.many import Options
 from nashcast.paper.runs import OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line
+from nashcast.paper.study_digits import digits_table
 from nashcast.paper.study_published import echo_table, searched_table
 from nashcast.paper.study_table import bold, settings_of, summary, table_rows, wide_table
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
@@ -24,7 +25,8 @@ def validation(options: Options) -> tuple[Study, list[dict]]:
     tables = [wide_table("Validation slices", rows, options.as_published)]
     notes, figures, arrays = summary(rows), [], {}
     if options.as_published:
-        tables += [searched_table(rows, options), echo_table(rows)]
+        searched = searched_table(rows, options)
+        tables += [searched, echo_table(rows), digits_table(rows, searched)]
     if "rfn" in options.models:
         tables.append(outlier_table(options))
         figures, arrays = [_picture(options, arrays)], arrays

@@ -11,7 +11,7 @@ from nashcast.federation.compiled.moments import drawn_steps, fill_echo_moments
 from nashcast.federation.compiled.ridge import fade, fill_long_memory_decoder, remember_row, solve_ridge
 from nashcast.games.lookback.compiled.passes import growth, play
 from nashcast.games.lookback.compiled.root_form import solve_twice
-from nashcast.games.lookback.coupling import PRECISE, SINGULAR
+from nashcast.games.lookback.coupling import PRECISE
 from nashcast.games.lookback.root_form import RootGame
 from nashcast.games.lookback.root_solver import DIGITS
 
@@ -152,8 +152,8 @@ def run_loop(
                     expected.copy(), spread.copy(), np.empty((1, 0)), weights[t - T : t].copy(),
                     targets[t - T + 1 : t + 1].copy(), ridge, decay,
                 )  # fmt: skip
-                _, pivots, solved, apart = solve_twice(window, features[t - T : t].copy(), game_states)
-                played = apart <= DIGITS and np.max(pivots) < SINGULAR
+                _, _, solved, apart = solve_twice(window, features[t - T : t].copy(), game_states)
+                played = apart <= DIGITS
                 if played:
                     game_decoders[:] = solved
                 else:

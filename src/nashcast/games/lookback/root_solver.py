@@ -50,8 +50,9 @@ def solve(game: Problem, compiled: bool) -> Solution:
     )  # fmt: skip
     rules, pivots, decoders, apart = kernels.solve_twice(arrays, game.features, states)
     worst = int(np.argmax(np.where(np.isnan(pivots), 0.0, pivots)))
-    if pivots[worst] >= SINGULAR:
-        raise SingularGame(worst, float(pivots[worst]))
     if not apart <= DIGITS:  # NaN where numbers overflow
+        # Pivots alone say little: badly scaled systems have small ones too.
+        if pivots[worst] >= SINGULAR:
+            raise SingularGame(worst, float(pivots[worst]))
         raise IllConditionedGame(worst, float(apart / np.finfo(np.float64).eps))
     return Solution(decoders, states, pivots, Rules(layout.decoders, rules), 1.0)
