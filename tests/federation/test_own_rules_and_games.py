@@ -54,7 +54,9 @@ def test_the_page_on_games(capsys):
     x, y = np.random.default_rng(1).standard_normal((2, 50, 1))
     games = (names["Planner"](lookback=1), nc.LookbackGame(lookback=1))
     planned, played = (
-        nc.paper_federation([nc.Agent(nc.encoders.RandomFeatures(features=3, seed=0, noise=0.0))], game=game).replay(x, y)
+        nc.paper_federation([nc.Agent(nc.encoders.RandomFeatures(features=3, seed=0, noise=0.0))], game=game).replay(
+            x, y
+        )
         for game in games
     )
     np.testing.assert_allclose(planned.forecasts, played.forecasts, rtol=1e-10)

@@ -1,13 +1,13 @@
-"""Steep decay, long look-back and extreme units: the equilibrium all the same, or a typed error, never a wrong number."""
+"""Steep decay, long look-back and extreme units: the equilibrium, or a typed error, never a wrong number."""
 
 import numpy as np
 import pytest
 
 import nashcast as nc
+from hard_games import compare, hard_game
 from nashcast.games.lookback import root_solver
 
 from games import random_game, relative, stacked
-from hard_games import compare, hard_game
 
 
 @pytest.mark.parametrize("seed", range(15))

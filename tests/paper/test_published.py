@@ -7,13 +7,13 @@ import pytest
 
 import nashcast as nc
 from nashcast.encoders.transformer import Transformer, weight_shapes
+from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.paper.departures import Departures, Sampler
 from nashcast.paper.draws import draw, echo_states, random_features
 from nashcast.paper.published_game import play_published
 from nashcast.paper.published_run import replay_published
 from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line, row, rows
-from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.streams import Stream
 
 from golden import trace
@@ -198,6 +198,20 @@ def test_rarer_games_carry_their_forecasts_on():
         np.abs(run(setting, 2024, Way("published", Departures(False, False, False, True))).forecasts - exact).max()
         > 1e-3
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"every": 2}, 3.377e-4),
+        ({"decay": 1, "ridge": 10, "noise": 1, "features": 6, "window": 5, "every": 10}, 5.8208e-4),
+    ],
+)
+def test_rarer_games_as_published(changes, expected):
+    """Erratum 8: the game's forecast stands in the agents' own regressions, but their next state goes on without it."""
+    setting = replace(row("rfn", "boc", 5, True).setting(), lookback=2, **changes)
+    errors = [run(setting, seed, PUBLISHED).mse for seed in (2024, 2025, 2026)]
+    assert np.mean(errors) == pytest.approx(expected, rel=1e-4)
 
 
 def test_with_a_game_at_every_step_the_windows_of_the_paper_have_no_effect():

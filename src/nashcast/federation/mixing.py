@@ -9,7 +9,9 @@ from nashcast.mixing.expert_rule import AggregationRule, RuleFactory, made_rule
 PAPER = "paper"
 
 
-def mixing_rule(name: str | RuleFactory, agents: int, y_dim: int, ridge: float, budget: float) -> AggregationRule | None:
+def mixing_rule(
+    name: str | RuleFactory, agents: int, y_dim: int, ridge: float, budget: float
+) -> AggregationRule | None:
     """None for the paper's own: Algorithm 1 computes it from the last step, and compiled replay knows it."""
     if not isinstance(name, str):
         return made_rule(name, agents, y_dim)

@@ -1,8 +1,9 @@
 """The certificate: what each agent could still gain by playing anything else, found without the solver.
 
-Fix the other agents' rules. What agent i faces is then a linear-quadratic control problem. Its optimal control is worked
-out here from the definition alone: the dynamics, the costs and the rules. The gain is added up as ‖U(β - β*)‖² along the
-play, with β* the best response and UᵀU its curvature, so it does not drown in the rounding of two nearly equal costs.
+Fix the other agents' rules. What agent i faces is then a linear-quadratic control problem. Its optimal control is
+worked out here from the definition alone: the dynamics, the costs and the rules. The gain is added up as ‖U(β - β*)‖²
+along the play, with β* the best response and UᵀU its curvature, so it does not drown in the rounding of two nearly
+equal costs.
 Costs, best costs and gains are kept as matrices R with value = ‖R·state‖², in units of the present step's discount.
 
 A state is [W; 1], with W the forecasts weighted by each step from the last of the window back to the present one, which
@@ -31,7 +32,9 @@ class Certificate(NamedTuple):
     """For every step and agent, cost and possible gain as functions of the state; see `gains` and `costs`."""
 
     problem: Problem
-    cost_roots: list[np.ndarray]  # step t: (agents, rows, state), cost = ‖root · state‖² in units of the step's discount
+    cost_roots: list[
+        np.ndarray
+    ]  # step t: (agents, rows, state), cost = ‖root · state‖² in units of the step's discount
     gain_roots: list[np.ndarray]  # likewise
     over_forecasts: bool  # states are [Ŷ; 1], not [W; 1]
     assumes: str = "a step's features are independent of the forecasts before it; encoders with memory break this"
@@ -113,7 +116,7 @@ def _frame(problem: Problem, t: int, over_forecasts: bool) -> _Frame:
 def _one_step_back(equilibrium, t, after, over_forecasts):
     problem = equilibrium.problem
     layout = problem.layout
-    N, p = layout.agents, layout.y_dim
+    N = layout.agents
     frame = _frame(problem, t, over_forecasts)
     n = frame.size + 1
     rules = _rules(equilibrium, t)
@@ -188,7 +191,7 @@ def _pushes_and_spreads(problem, t, frame):
 
 
 def _noise_of(share, spread, rule):
-    """tensor[x, y, m, n]: Cov of the state's m and n after the step is stateᵀ tensor[:, :, m, n] state, of one agent."""
+    """tensor[x, y, m, n]: the next state's Cov of m and n is stateᵀ tensor[:, :, m, n] state, from one agent."""
     return np.einsum("ma,nb,fx,abfg,gy->xymn", share, share, rule, spread, rule, optimize=True)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from nashcast.encoders.base import BuiltEncoder, Context, Noise
 from nashcast.encoders.echo_state import path_normals
-from nashcast.paper.torch_normals import TorchNormals
 from nashcast.games.moments.features import (
     ACTIVATIONS,
     EchoParameters,
@@ -18,6 +17,7 @@ from nashcast.games.moments.features import (
     relu_moments,
     sample_echo_moments,
 )
+from nashcast.paper.torch_normals import TorchNormals
 
 SAMPLES = 100  # the paper's number of Monte Carlo samples
 

@@ -75,9 +75,7 @@ def outcomes(tasks: Iterable[Task], options: Options, label: str) -> dict[Task, 
             found = run(*task)
             mse = float(found.mse) if np.isfinite(found.mse) else np.inf
             result = Outcome(mse, time.thread_time() - start, int(found.fallbacks))
-            writer.add(
-                keys[task], {"mse": repr(result.mse), "seconds": result.seconds, "fallbacks": result.fallbacks}
-            )
+            writer.add(keys[task], {"mse": repr(result.mse), "seconds": result.seconds, "fallbacks": result.fallbacks})
             return task, result
 
         try:

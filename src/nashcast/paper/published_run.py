@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from nashcast.paper.departures import Departures, Sampler
 from nashcast.federation.compiled.mixture import fill_mixture_weights, mixture_scratch
-from nashcast.paper.published_game import play_published
 from nashcast.federation.compiled.replay_loop import fit_decoder, move
 from nashcast.federation.paper import Replay
+from nashcast.paper.departures import Departures, Sampler
+from nashcast.paper.published_game import play_published
 from nashcast.streams import Stream
 
 

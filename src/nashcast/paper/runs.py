@@ -9,13 +9,13 @@ import numpy as np
 
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders.base import Noise
+from nashcast.federation.compiled.replay import replay_any
+from nashcast.federation.paper import LookbackGame, PaperFederation, Replay
+from nashcast.games.lookback.fast import need_numba
 from nashcast.paper.departures import Departures, Sampler
 from nashcast.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
 from nashcast.paper.pretrained import encoders_for, stream_for
-from nashcast.federation.compiled.replay import replay_any
 from nashcast.paper.settings import Setting
-from nashcast.federation.paper import LookbackGame, PaperFederation, Replay
-from nashcast.games.lookback.fast import need_numba
 from nashcast.streams import Stream, open_stream
 
 KAPPA, ETA = 1.0, 1.0  # in all of the paper's settings

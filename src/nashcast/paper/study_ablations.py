@@ -158,7 +158,9 @@ def weights(options: Options) -> Study:
                 rows.append(_weights_row(dataset, model, game, w, setting))
         if panels:
             number = {"concept": 7, "periodic": 8}[dataset]
-            caption = f"Mixture weights of five agents; they sum to one and may be negative. The paper's Figure {number}."
+            caption = (
+                f"Mixture weights of five agents; they sum to one and may be negative. The paper's Figure {number}."
+            )
             figures.append(Figure(f"weights-{dataset}", f"Mixture weights, {dataset}", caption, panels, 2))
     columns = [
         Column("dataset", "dataset"), Column("model", "model"), Column("game", "game"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from nashcast.paper.settings import LABELS
 from nashcast.records.study import Column, Table
@@ -38,7 +39,7 @@ def digits_table(rows: list[dict], searched: Table) -> Table:
     return Table("Every printed number: to how many digits it comes back", columns, lines)
 
 
-def _why(each: dict, other: dict | None) -> str:
+def _why(each: dict, other: Mapping | None) -> str:
     if each["as_published"] is None:
         return "not trained here"
     if each["model"] == "transformer":

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast.experiments.baselines import mse
+from nashcast.games.moments.features import ACTIVATIONS
 from nashcast.paper.draws import draw, echo_states
 from nashcast.paper.many import Options
 from nashcast.paper.runs import ANCHORED, federate
 from nashcast.paper.settings import Setting, expected
 from nashcast.paper.torch_normals import TorchNormals
-from nashcast.games.moments.features import ACTIVATIONS
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 from nashcast.streams import open_stream
 

@@ -168,7 +168,7 @@ def _row_of_one(q, level, k, v, count, row_key, dropped):
 
 @njit(cache=True, fastmath=_SUMS)
 def _gradient_of_one(row, level, share, k, v, count, row_key, dropped, d_k, d_v):
-    """Adds to d_k and d_v; returns Σ through_j k_j. row: q, its gradient d_o, the level of the gradient and the scale."""
+    """Adds to d_k and d_v; returns Σ through_j k_j. row: q, d_o, the level of the gradient, and the scale."""
     q, d_o, middle, scale = row
     total = 0.0
     for j in range(count):

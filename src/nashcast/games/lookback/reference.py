@@ -249,7 +249,7 @@ def solve(game: Problem) -> Solution:
         if t > 0:
             noise = None
             if noisy:
-                few = N <= len(g) ** 2
+                few = len(g) ** 2 >= N
                 noise = noise_by_agent(terms, value) if few else noise_from_tensor(value, noise_tensor(terms))
             value = carry_value(value, terms, g, noise)
     rule = Rule(game.layout, *(list(parts) for parts in zip(*reversed(backward), strict=True)))

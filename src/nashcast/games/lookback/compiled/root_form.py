@@ -14,7 +14,9 @@ def _compiled() -> dict:
     space = dict(vars(root_form))
     for name, function in vars(root_form).items():
         if isinstance(function, FunctionType) and function.__module__ == root_form.__name__:
-            space[name] = njit(cache=True, nogil=True, error_model="numpy")(FunctionType(function.__code__, space, name))
+            space[name] = njit(cache=True, nogil=True, error_model="numpy")(
+                FunctionType(function.__code__, space, name)
+            )
     return space
 
 
