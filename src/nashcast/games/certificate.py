@@ -153,7 +153,7 @@ def _one_step_back(equilibrium, t, after, over_forecasts):
             np.hstack([own, np.zeros((len(own), n))]),
             np.zeros((n + d, n + d)),
         ]
-        factor = np.linalg.qr(np.vstack(rows), mode="r")
+        factor = np.asarray(np.linalg.qr(np.vstack(rows), mode="r"))
         curvature, slope = factor[:d, :d], factor[:d, d:]
         response = -np.linalg.solve(curvature, slope) if d else np.zeros((0, n))
         found[0][i] = _stacked(factor[d:, d:], _noise_root(noise, best))
@@ -216,7 +216,7 @@ def _root(form):
 def _stacked(*roots):
     """One square root of the sum of these roots' values."""
     n = roots[0].shape[1]
-    return np.linalg.qr(np.vstack([*roots, np.zeros((n, n))]), mode="r")
+    return np.asarray(np.linalg.qr(np.vstack([*roots, np.zeros((n, n))]), mode="r"))
 
 
 def _widen(roots, i, frame, grown):
