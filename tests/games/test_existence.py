@@ -139,7 +139,7 @@ def test_what_is_solved_has_digits_and_what_has_none_is_refused(lookback, alpha,
             assert alpha * (lookback - 1) > 20  # scales apart by less than exp(20) are no reason to refuse
             continue
         exact = exact_game.solve(Z[:, :, 0, 0], w, y[:, 0], gamma, np.exp(-decay))
-        assert max(relative(solved.decoders[t, :, 0], exact[t]) for t in range(lookback)) < 1e-2
+        assert relative(solved.decoders[:, :, 0], exact) < 1e-3  # of the largest decoder of the game
 
 
 @SOLVERS

@@ -76,7 +76,7 @@ def moments():
 def numbers(compiled):
     found = games(compiled) | moments()[2]
     for placement in ("central", "spread"):
-        forecasts, weights, own, _ = federation(placement).replay(*series())
+        forecasts, weights, own, *_ = federation(placement).replay(*series())
         found |= {f"{placement} forecasts": forecasts, f"{placement} weights": weights, f"{placement} agents": own}
     return found
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
+from nashcast.cli.report import report_of
 
 SUMMARIES = {
     "datasets": "pictures of the five series",
@@ -126,21 +126,6 @@ def _show(study) -> None:
         print("\n" + text_table(table))
     for note in study.notes:
         print(f"- {note}")
-
-
-def report_of(folder: Path) -> list[Path]:
-    """The report of a record, or a word on standard error why there is none."""
-    from nashcast.errors import InvalidInput
-    from nashcast.reports.report import write_report
-
-    try:
-        return write_report(folder)
-    except InvalidInput as error:
-        # Without the packages that draw, the numbers are still worth having.
-        if "nashcast[report]" not in str(error):
-            raise
-        print(f"nashcast: no report: {error}", file=sys.stderr)
-        return []
 
 
 def _pretrain(progress: Progress, as_json: bool) -> None:

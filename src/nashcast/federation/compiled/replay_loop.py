@@ -152,8 +152,8 @@ def run_loop(
                     expected.copy(), spread.copy(), np.empty((1, 0)), weights[t - T : t].copy(),
                     targets[t - T + 1 : t + 1].copy(), ridge, decay,
                 )  # fmt: skip
-                _, _, solved, apart = solve_twice(window, features[t - T : t].copy(), game_states)
-                played = apart <= DIGITS
+                _, pivots, solved, apart = solve_twice(window, features[t - T : t].copy(), game_states)
+                played = apart <= DIGITS and np.isfinite(np.max(pivots))
                 if played:
                     game_decoders[:] = solved
                 else:

@@ -51,6 +51,8 @@ def eliminate(matrix, right):
     columns = np.ones(n)
     for r in range(n):
         scale = np.max(np.abs(matrix[r]))
+        if not scale < np.inf:
+            return np.nan
         if scale > 0.0:
             matrix[r] /= scale
             right[r] /= scale
@@ -234,9 +236,11 @@ def reversed_game(game):
 
 
 def _apart(one, other):
-    """The largest difference, as a share of the largest entry."""
-    largest = np.max(np.abs(one)) if one.size else 0.0
-    return np.max(np.abs(one - other)) / largest if largest > 0.0 else 0.0
+    """The largest difference, as a share of the largest entry; NaN where something is not finite."""
+    if one.size == 0:
+        return 0.0
+    largest, difference = np.max(np.abs(one)), np.max(np.abs(one - other))
+    return 0.0 if difference == 0.0 else difference / largest
 
 
 def solve_twice(game, features, states):
@@ -252,4 +256,5 @@ def solve_twice(game, features, states):
     drawn = _block_columns(features, game.feature_starts, back.feature_starts)
     decoders_again = play_rules(again, drawn, back.feature_starts, back.sizes, turned)
     first = _block_columns(decoders, game.decoder_starts, back.decoder_starts)
-    return rules, pivots, decoders, max(_apart(first, decoders_again), _apart(states[:, ::-1].copy(), turned))
+    # Added, so that NaN stays.
+    return rules, pivots, decoders, _apart(first, decoders_again) + _apart(states[:, ::-1].copy(), turned)

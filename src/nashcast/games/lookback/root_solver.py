@@ -50,7 +50,9 @@ def solve(game: Problem, compiled: bool) -> Solution:
     )  # fmt: skip
     rules, pivots, decoders, apart = kernels.solve_twice(arrays, game.features, states)
     worst = int(np.argmax(np.where(np.isnan(pivots), 0.0, pivots)))
-    if not apart <= DIGITS:  # NaN where numbers overflow
+    if not np.isfinite(apart) or np.isnan(pivots).any():  # numbers overflow
+        raise IllConditionedGame(worst, np.nan)
+    if apart > DIGITS:
         # Pivots alone say little: badly scaled systems have small ones too.
         if pivots[worst] >= SINGULAR:
             raise SingularGame(worst, float(pivots[worst]))

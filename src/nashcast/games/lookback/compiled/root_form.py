@@ -25,11 +25,14 @@ def product(a, b):
 
 @njit(cache=True, nogil=True)
 def _scale(matrix, right, columns):
+    """Scale rows and columns; False where something is not finite."""
     n = len(matrix)
     for r in range(n):
         most = 0.0
         for c in range(n):
-            most = max(most, abs(matrix[r, c]))
+            most = most if most > abs(matrix[r, c]) else abs(matrix[r, c])  # NaN stays
+        if not most < np.inf:
+            return False
         if most > 0.0:
             for c in range(n):
                 matrix[r, c] /= most
@@ -42,6 +45,7 @@ def _scale(matrix, right, columns):
         columns[c] = 1.0 / most if most > 0.0 else 1.0
         for r in range(n):
             matrix[r, c] *= columns[c]
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -54,7 +58,8 @@ def _swap(array, one, other):
 def eliminate(matrix, right):
     n, width = right.shape
     columns = np.ones(n)
-    _scale(matrix, right, columns)
+    if not _scale(matrix, right, columns):
+        return np.nan
     largest, smallest = 0.0, np.inf
     for c in range(n):
         best = c
