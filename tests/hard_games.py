@@ -18,7 +18,7 @@ from reference import exact_any_game
 
 
 class Found(NamedTuple):
-    decoders: float  # largest error, as a share of the largest decoder of the game
+    decoders: float  # largest error, as a share of the largest decoder, steps weighed by what they cost
     forecasts: float  # likewise
     last: float  # error of the forecasts at the window's end, as a share of the largest
 
@@ -51,11 +51,16 @@ def compare(game, compiled=False) -> Found | None:
     Z, mean, _, *rest = game.dense_arguments()
     decoders, forecasts = exact_any_game.solve(Z, mean, game.cov or [None] * len(Z), *rest)
 
-    def off(one, other):
+    # Steps count as much as the root of their costs' discount for the most patient agent.
+    worth = np.exp(-0.5 * game.alpha.min() * np.arange(len(decoders))[::-1])
+
+    def off(one, other, worth):
+        one, other = (array.reshape(len(worth), -1) * worth[:, None] for array in (one, other))
         return float(np.abs(one - other).max() / np.abs(other).max())
 
-    last = off(solved.forecasts[-1], forecasts[-1])
-    return Found(off(stacked(solved.decoders), decoders), off(solved.forecasts, forecasts), last)
+    last = off(solved.forecasts[-1:], forecasts[-1:], np.ones(1))
+    path = off(solved.forecasts[1:], forecasts[1:], worth)
+    return Found(off(stacked(solved.decoders), decoders, worth), path, last)
 
 
 def main() -> None:

@@ -147,12 +147,12 @@ def run_loop(
             played = singular < 0 and growth(header, common) <= PRECISE
             if not played:
                 # The recursion would lose digits; as `games.lookback.game` does online.
-                window = RootGame(
+                due = RootGame(
                     agents[:N, 0].copy(), agents[:, 1].copy(), agents[:, 2].copy(), agents[:, 3].copy(),
                     expected.copy(), spread.copy(), np.empty((1, 0)), weights[t - T : t].copy(),
                     targets[t - T + 1 : t + 1].copy(), ridge, decay,
                 )  # fmt: skip
-                _, pivots, solved, apart = solve_twice(window, features[t - T : t].copy(), game_states)
+                _, pivots, solved, apart = solve_twice(due, features[t - T : t].copy(), game_states)
                 played = apart <= DIGITS and np.isfinite(np.max(pivots))
                 if played:
                     game_decoders[:] = solved

@@ -235,18 +235,25 @@ def reversed_game(game):
     )  # fmt: skip
 
 
-def _apart(one, other):
-    """The largest difference, as a share of the largest entry; NaN where something is not finite."""
-    if one.size == 0:
-        return 0.0
-    largest, difference = np.max(np.abs(one)), np.max(np.abs(one - other))
-    return 0.0 if difference == 0.0 else difference / largest
+def _apart(one, other, worth):
+    """The largest difference of a step, as a share of the largest entry; NaN where something is not finite.
+
+    worth: of each step. What agents do at a step that costs next to nothing need not be known to many digits.
+    """
+    largest, difference = 0.0, 0.0
+    for t in range(len(worth)):
+        if one[t].size:
+            size, apart = worth[t] * np.max(np.abs(one[t])), worth[t] * np.max(np.abs(one[t] - other[t]))
+            if not size + apart < np.inf:
+                return np.nan
+            largest, difference = max(largest, size), max(difference, apart)
+    return difference / largest if difference > 0.0 else 0.0
 
 
 def solve_twice(game, features, states):
     """Solve and play from states[0], in both orders of the agents. features: Z as drawn, flat rows.
 
-    Returns rules, pivots, decoders, and how far the two solutions are apart; fills states.
+    Returns rules, pivots, decoders, and how far the two solutions are apart (`_apart`); fills states.
     """
     rules, pivots = solve_rules(game)
     decoders = play_rules(rules, features, game.feature_starts, game.sizes, states)
@@ -256,5 +263,9 @@ def solve_twice(game, features, states):
     drawn = _block_columns(features, game.feature_starts, back.feature_starts)
     decoders_again = play_rules(again, drawn, back.feature_starts, back.sizes, turned)
     first = _block_columns(decoders, game.decoder_starts, back.decoder_starts)
+    T = len(decoders)
+    # The root of the most patient agent's discount, in which costs are counted.
+    worth = np.exp(-0.5 * np.min(game.decay) * np.arange(T - 1.0, -1.0, -1.0))
     # Added, so that NaN stays.
-    return rules, pivots, decoders, _apart(first, decoders_again) + _apart(states[:, ::-1].copy(), turned)
+    apart = _apart(first, decoders_again, worth) + _apart(states[1:, ::-1].copy(), turned[1:], worth)
+    return rules, pivots, decoders, apart
