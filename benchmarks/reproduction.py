@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nashcast.errors import InvalidInput
-from nashcast.experiments.paper.studies import STUDIES
+from nashcast.paper.studies import STUDIES
 from nashcast.records import study as records
 from nashcast.records.study import Study
 from nashcast.reports.formats import moment
@@ -76,8 +76,11 @@ def page(studies: dict) -> str:
 
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "reproduction"
-    studies = collect(folder)
-    if not studies:
+    found = collect(folder)
+    # Studies that were not run again stay as they were, with the command and the date they have.
+    before = json.loads(KEPT.read_text()) if KEPT.is_file() else {}
+    studies = {name: found.get(name, before.get(name)) for name in STUDIES if name in found or name in before}
+    if not found:
         sys.exit(f"no records in {folder}: run `nashcast reproduce all --as-published --out {folder}` first")
     KEPT.write_text(json.dumps(studies, indent=1) + "\n")
     PAGE.write_text(page(studies))

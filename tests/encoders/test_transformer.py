@@ -280,8 +280,8 @@ def test_nothing_is_unpickled(tmp_path):
 
 def kept_weights(key, drop, heads, length):
     """0 where an attention weight is dropped, 1 / (1 - drop) elsewhere: read off equal scores, row i's times i + 1."""
-    zeros = np.zeros((heads, 1, length), np.float32)
-    columns, unit, out = [], np.eye(length, dtype=np.float32), np.empty_like(zeros)
+    zeros = np.zeros((heads, 1, length))
+    columns, unit, out = [], np.eye(length), np.empty_like(zeros)
     for j in range(length):
         attend(key, *dropping(drop), zeros, zeros, np.tile(unit[j], (heads, 1, 1)), out)
         columns.append(out[:, 0] * np.arange(1, length + 1))
@@ -289,14 +289,14 @@ def kept_weights(key, drop, heads, length):
 
 
 def dropping(drop):
-    return np.uint32(drop * 2**32), np.float32(1 / (1 - drop))
+    return np.uint32(drop * 2**32), 1 / (1 - drop)
 
 
 @pytest.mark.parametrize("drop", [0.0, 0.3])
 @pytest.mark.parametrize(("size", "length", "spread"), [(1, 1, 1.0), (1, 33, 1.0), (2, 40, 1.0), (3, 17, 8.0)])
 def test_attention_and_its_gradient_are_those_of_the_dense_matrices(torch, drop, size, length, spread):
-    Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 4, size, length)).astype(np.float32)
-    Q *= np.float32(spread)
+    Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 4, size, length))
+    Q *= spread
     out, *found = (np.full_like(Q, np.nan) for _ in range(4))
     attend(7, *dropping(drop), Q, K, V, out)
     attend_backward(7, *dropping(drop), Q, K, V, out, d_out, *found)
@@ -306,16 +306,16 @@ def test_attention_and_its_gradient_are_those_of_the_dense_matrices(torch, drop,
     weights = torch.softmax(scores, dim=-1) * torch.from_numpy(kept_weights(7, drop, 4, length))
     expected = v @ weights.transpose(1, 2)
     expected.backward(torch.from_numpy(d_out).double())
-    np.testing.assert_allclose(out, expected.detach().numpy(), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(out, expected.detach().numpy(), rtol=0, atol=1e-12)
     for gradient, tensor in zip(found, (q, k, v), strict=True):
-        np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(gradient, tensor.grad.numpy(), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("drop", [0.0, 0.3])
 @pytest.mark.parametrize(("size", "length"), [(1, 1), (2, 40), (3, 65)])
 def test_the_compiled_twin_of_attention_gives_the_same(drop, size, length):
     twin = pytest.importorskip("nashcast.encoders.compiled.attention")
-    Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 6, size, length)).astype(np.float32)
+    Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 6, size, length))
     plain, fast = ([np.full_like(Q, np.nan) for _ in range(4)] for _ in range(2))
     for (out, *found), forward, backward in (
         (plain, attend, attend_backward),
@@ -324,13 +324,13 @@ def test_the_compiled_twin_of_attention_gives_the_same(drop, size, length):
         forward(2**61 + 7, *dropping(drop), Q, K, V, out)
         backward(2**61 + 7, *dropping(drop), Q, K, V, out, d_out, *found)
     for one, other in zip(plain, fast, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
 
 
 def test_attention_to_scores_of_any_size_is_finite():
-    Q = np.full((1, 1, 5), 1e6, np.float32)
-    K = np.array([[[-1e9, 0.0, 3.0, 1e9, -5.0]]], np.float32)
-    V = np.arange(5, dtype=np.float32)[None, None]
+    Q = np.full((1, 1, 5), 1e6)
+    K = np.array([[[-1e9, 0.0, 3.0, 1e9, -5.0]]])
+    V = np.arange(5.0)[None, None]
     out = np.empty_like(V)
     attend(1, *dropping(0.0), Q, K, V, out)
     np.testing.assert_allclose(out[0, 0], [0, 1, 2, 3, 3], atol=1e-6)
@@ -362,7 +362,7 @@ def test_the_network_that_is_trained_is_pytorchs(torch, x_dim, y_dim, width):
         torch.manual_seed(3)
         network = _network(torch, x_dim, y_dim, width, 12).eval()
         torch.nn.init.normal_(network.positions)
-        x, y = torch.randn(5, 12, x_dim), torch.randn(5, 12, y_dim)
+        x, y = torch.randn(5, 12, x_dim).double(), torch.randn(5, 12, y_dim).double()
     later = torch.ones(12, 12, dtype=torch.bool).triu(1)
     results = []
     for forecast in (
@@ -374,9 +374,9 @@ def test_the_network_that_is_trained_is_pytorchs(torch, x_dim, y_dim, width):
         ((out - y) ** 2).mean().backward()
         results.append((out.detach(), {name: p.grad.clone() for name, p in network.named_parameters()}))
     (ours, our_gradients), (theirs, their_gradients) = results
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
     for name, gradient in their_gradients.items():
-        np.testing.assert_allclose(our_gradients[name], gradient, rtol=1e-3, atol=1e-4, err_msg=name)
+        np.testing.assert_allclose(our_gradients[name], gradient, rtol=1e-9, atol=1e-12, err_msg=name)
 
 
 def sine(steps=120):

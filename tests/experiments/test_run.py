@@ -8,8 +8,8 @@ from nashcast import seeds
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.experiments.config import parse
 from nashcast.experiments.config_changes import changed
-from nashcast.experiments.paper.replay import replay
 from nashcast.experiments.run import check_folder, error_of, run, save, skill
+from nashcast.federation.compiled.replay import replay
 from nashcast.records.runs import read_run
 from nashcast.streams import concept_shift
 

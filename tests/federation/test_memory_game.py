@@ -7,7 +7,7 @@ from federations import random_stream
 import nashcast as nc
 from nashcast import streams
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.experiments.paper.replay import replay
+from nashcast.federation.compiled.replay import replay
 
 
 def quadratic(x):

@@ -5,7 +5,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.experiments.paper.replay import replay
+from nashcast.federation.compiled.replay import replay
 from nashcast.mixing.aggregation import RULES
 
 WITH_MEMORY = [name for name in RULES if name != "paper"]

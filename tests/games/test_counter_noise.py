@@ -40,7 +40,7 @@ def test_asking_again_elsewhere_or_alone_gives_the_same():
 
 
 def test_the_compiled_twin_gives_the_same_bits():
-    twin = pytest.importorskip("nashcast.experiments.paper.kernels.counter_noise").standard_normal_at
+    twin = pytest.importorskip("nashcast.federation.compiled.counter_noise").standard_normal_at
     rng = np.random.default_rng(1)
     keys = [0, 1, 2**63 - 1, *rng.integers(0, 2**63, 20).tolist()]
     for key in keys:

@@ -101,3 +101,60 @@ def test_4_the_published_block_assembly_scrambles_games_with_more_than_one_featu
     published = dense_game.solve(*single.dense_arguments(), published_assembly=True)
     exact = nc.solve_game(*single.arguments(), **single.settings())
     assert relative(stacked(exact.decoders), np.array(published.decoders)) < 1e-9
+
+
+def echo_game(rng, samples, *, recurrent=6.0, noise=4.0, ridge=0.05):
+    """Two echo states with strong memory, look-back 3: the solved game, its drawn features, weights and targets."""
+    N, T, d = 2, 3, 2
+    drive, signs = 2.0 * rng.standard_normal((N, T, 1, d)), rng.choice([-1.0, 1.0], N)
+    means, cov, drawn = np.empty((T, N, 1, d)), np.zeros((T, N, 1, 1, d, d)), []
+    for i in range(N):
+        Z = [np.broadcast_to(hard_sigmoid(drive[i, 0]), (samples, 1, d))]
+        for t in range(1, T):
+            shock = noise * rng.standard_normal((samples, 1, d))
+            Z.append(hard_sigmoid(drive[i, t] + recurrent * signs[i] * Z[-1] + shock))
+        drawn.append([each[:, 0] for each in Z])
+        for t in range(T):
+            means[t, i] = Z[t].mean(axis=0)
+            cov[t, i, 0, 0] = np.diag(Z[t][:, 0].var(axis=0))  # columns are independent
+    w, y = rng.uniform(0.3, 0.7, (T, N)), 2.0 * rng.standard_normal((T, 1))
+    return nc.solve_game(means.copy(), w, y, np.zeros(1), ridge=ridge, means=means, covariance=cov), drawn, w, y, ridge
+
+
+def hard_sigmoid(v):
+    return np.clip(v / 6.0 + 0.5, 0.0, 1.0)
+
+
+def test_14_an_echo_states_features_depend_on_the_forecasts_before_them():
+    """By simulation: at the last step an agent gains by another rule, though the certificate finds nothing to gain."""
+    n = 40_000
+    solved, Z, w, y, gamma = echo_game(np.random.default_rng(0), n)
+    T, N = w.shape
+    state, paid = np.zeros((n, N)), np.zeros((n, N))
+    before, betas = state, []
+    for t in range(T):
+        zero = nc.respond(solved, t, np.zeros((N, 1)))
+        units = [nc.respond(solved, t, unit[:, None]) for unit in np.eye(N)]
+        slopes = [np.stack([unit[i] - zero[i] for unit in units], axis=1) for i in range(N)]
+        betas = [state @ slopes[i].T + zero[i] for i in range(N)]
+        before = state
+        state = before + np.column_stack([np.sum(Z[i][t] * betas[i], axis=1) for i in range(N)])
+        missed = (y[t, 0] - state @ w[t]) ** 2
+        paid += np.column_stack([missed + gamma * np.sum(beta**2, axis=1) for beta in betas])
+    assert nc.certify(solved).worst < 1e-9
+    assert "memory" in nc.certify(solved).assumes
+    fit, judge = slice(0, n // 2), slice(n // 2, n)
+    seen = np.column_stack([before, np.ones(n)])
+    for i in range(N):
+        own = w[-1, i] * np.sum(Z[i][-1] * betas[i], axis=1)
+        left = y[-1, 0] - state @ w[-1] + own
+        # β = K · seen: the best K on one half of the draws is a ridge regression; the other half judges it.
+        design = w[-1, i] * (Z[i][-1][:, :, None] * seen[:, None, :]).reshape(n, -1)
+        effort = gamma * np.kron(np.eye(Z[i][-1].shape[1]), seen[fit].T @ seen[fit])
+        best = np.linalg.solve(design[fit].T @ design[fit] + effort, design[fit].T @ left[fit])
+        beta = seen @ best.reshape(-1, N + 1).T
+        other = (left - design @ best) ** 2 + gamma * np.sum(beta**2, axis=1)
+        played = (left - own) ** 2 + gamma * np.sum(betas[i] ** 2, axis=1)
+        gain = (played - other)[judge]
+        assert gain.mean() > 8 * gain.std() / np.sqrt(len(gain))
+        assert 1e-3 < gain.mean() / paid[judge, i].mean() < 0.05

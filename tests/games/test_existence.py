@@ -5,6 +5,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.errors import IllConditionedGame
+from nashcast.games.lookback import reference
 from nashcast.games.lookback.coupling import ILL_CONDITIONED, SINGULAR, Condition, check_existence, invert
 
 from games import relative
@@ -27,10 +28,20 @@ def coupling_is_positive(solved):
     return carry[1] / carry[0] > 0
 
 
+def recursion(scale, compiled):
+    """`solve_scaled` by the O(N) recursion alone."""
+    problem = solve_scaled(scale, compiled).problem
+    if compiled:
+        from nashcast.games.lookback.compiled.solve import solve
+
+        return solve(problem)
+    return reference.solve(problem)
+
+
 def close_in(low, high, compiled):
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if coupling_is_positive(solve_scaled(middle, compiled)) else (low, middle)
+        low, high = (middle, high) if coupling_is_positive(recursion(middle, compiled)) else (low, middle)
 
 
 @SOLVERS
@@ -42,7 +53,7 @@ def test_near_a_game_without_unique_equilibrium_the_error_is_typed(compiled):
     with pytest.raises(nc.SingularGame) as caught:
         close_in(low, high, compiled)
     assert caught.value.step == 0
-    assert caught.value.condition >= ILL_CONDITIONED
+    assert caught.value.condition >= 1e-3 / np.finfo(float).eps
     assert "Raise the agents' ridge" in str(caught.value)
     assert isinstance(caught.value, nc.NashcastError)
 
@@ -128,7 +139,7 @@ def test_what_is_solved_has_digits_and_what_has_none_is_refused(lookback, alpha,
             assert alpha * (lookback - 1) > 20  # scales apart by less than exp(20) are no reason to refuse
             continue
         exact = exact_game.solve(Z[:, :, 0, 0], w, y[:, 0], gamma, np.exp(-decay))
-        assert max(relative(solved.decoders[t, :, 0], exact[t]) for t in range(lookback)) < 1e-2
+        assert relative(solved.decoders[:, :, 0], exact) < 1e-3  # of the largest decoder of the game
 
 
 @SOLVERS

@@ -76,15 +76,15 @@ def moments():
 def numbers(compiled):
     found = games(compiled) | moments()[2]
     for placement in ("central", "spread"):
-        forecasts, weights, own, _ = federation(placement).replay(*series())
+        forecasts, weights, own, *_ = federation(placement).replay(*series())
         found |= {f"{placement} forecasts": forecasts, f"{placement} weights": weights, f"{placement} agents": own}
     return found
 
 
 def test_without_numba_the_numbers_are_those_of_the_compiled_code(tmp_path):
     pytest.importorskip("numba")
-    from nashcast.experiments.paper.kernels import moments as twins
-    from nashcast.experiments.paper.replay import replay
+    from nashcast.federation.compiled import moments as twins
+    from nashcast.federation.compiled.replay import replay
 
     path = tmp_path / "numbers.npz"
     child = subprocess.run(

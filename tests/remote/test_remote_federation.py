@@ -5,8 +5,8 @@ import pytest
 
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.experiments.paper.replay import replay
 from nashcast.federation import placements
+from nashcast.federation.compiled.replay import replay
 from nashcast.remote.hub_post import Failure
 from nashcast.remote.messages import Forward, Receive, Reply, Turn, kind_of
 from nashcast.remote.owner import Owner

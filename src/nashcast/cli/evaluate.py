@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
-from nashcast.cli.reproduce import report_of
+from nashcast.cli.report import report_of
 from nashcast.errors import InvalidInput
 
 

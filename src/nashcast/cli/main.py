@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
 
 from nashcast import __version__
 from nashcast.cli import (
@@ -18,12 +20,27 @@ from nashcast.cli import (
     hub,
     journal,
     report,
-    reproduce,
     run,
     serve,
     sweep,
 )
 from nashcast.errors import NashcastError
+
+# Modules that add commands where they are installed; nothing here imports them otherwise.
+PLUG_INS = ("nashcast.paper.command",)
+
+
+def plug_ins() -> list[ModuleType]:
+    """The commands of packages beside the product, such as the reproduction of the paper."""
+    found = []
+    for name in PLUG_INS:
+        try:
+            found.append(import_module(name))
+        except ModuleNotFoundError as error:
+            # A package that is not there adds nothing; one that is there and is broken says so.
+            if error.name is None or not name.startswith(error.name):
+                raise
+    return found
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     top.add_argument("--version", action="version", version=f"nashcast {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    everyday, apart = (demo, data, run, sweep, evaluate, report, reproduce), (serve, journal, hub, agent, enroll, certs)
-    for command in (*everyday, *apart, bench):
+    everyday, apart = (demo, data, run, sweep, evaluate, report), (serve, journal, hub, agent, enroll, certs)
+    for command in (*everyday, *plug_ins(), *apart, bench):
         command.add_to(commands)
     return top
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from nashcast.cli.printed import print_json
@@ -50,3 +51,15 @@ def run(chosen: argparse.Namespace) -> None:
         import webbrowser
 
         webbrowser.open(Path(written[0]).resolve().as_uri())
+
+
+def report_of(folder: Path) -> list[Path]:
+    """The report of a record, or a word on standard error why there is none."""
+    try:
+        return write_report(folder)
+    except InvalidInput as error:
+        # Without the packages that draw, the numbers are still worth having.
+        if "nashcast[report]" not in str(error):
+            raise
+        print(f"nashcast: no report: {error}", file=sys.stderr)
+        return []

@@ -54,7 +54,7 @@ def pretrain_transformer(
     batch: sequences in one gradient step.   context: of the resulting `Transformer`.
     progress: called as progress(epoch, loss) after each epoch 1, 2, …, with its mean training loss.
 
-    Same seed and machine, same weights: it runs in float32 on one thread. No global random state is read or changed.
+    Same seed and machine, same weights: it runs in float64 on one thread. No global random state is read or changed.
     """
     check.integer("sequences", sequences, min=1)
     check.integer("context", context, min=1)
@@ -155,11 +155,11 @@ def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> 
     length, y_dim = Y.shape[1:]
     # Only this generator is used on the CPU; torch.manual_seed would reach those of other devices as well.
     with _one_thread(torch), torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.enable_grad():
-        torch.default_generator.manual_seed(seeds.key(seed, "pre-training weights"))
+        torch.default_generator.manual_seed(seed)
         network = _network(torch, X.shape[2], y_dim, y_dim * features, length)
         optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay, foreach=True)
         schedule = torch.optim.lr_scheduler.StepLR(optimiser, RATE_FALLS_EVERY, RATE_FALLS_BY)
-        X, Y = torch.from_numpy(X).float(), torch.from_numpy(Y).float()
+        X, Y = torch.from_numpy(X).double(), torch.from_numpy(Y).double()
         for epoch, indices in enumerate(order, start=1):
             total = 0.0
             for chosen in torch.from_numpy(indices).split(batch):
@@ -174,7 +174,7 @@ def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> 
                 raise InvalidInput("rate", f"{rate:g}, with which the loss is not finite in epoch {epoch}", remedy)
             if progress is not None:
                 progress(epoch, total / len(X))
-        arrays = {name: value.double().numpy() for name, value in network.state_dict().items()}
+        arrays = {name: value.numpy() for name, value in network.state_dict().items()}
     return {name: value for name, value in arrays.items() if not name.startswith("head.")}
 
 
@@ -202,11 +202,13 @@ def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
     class Network(nn.Module):
         def __init__(self):
             super().__init__()
-            self.input = nn.Linear(x_dim, width)
-            self.positions = nn.Parameter(torch.zeros(positions, width))
-            layer = nn.TransformerEncoderLayer(width, heads, FEED_FORWARD, DROPOUT, batch_first=True, norm_first=False)
+            self.input = nn.Linear(x_dim, width, dtype=torch.float64)
+            self.positions = nn.Parameter(torch.zeros(positions, width, dtype=torch.float64))
+            layer = nn.TransformerEncoderLayer(
+                width, heads, FEED_FORWARD, DROPOUT, batch_first=True, norm_first=False, dtype=torch.float64
+            )
             self.encoder = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
-            self.head = nn.Linear(width, y_dim)
+            self.head = nn.Linear(width, y_dim, dtype=torch.float64)
 
         def forward(self, x):
             h = self.input(x) + self.positions
@@ -238,7 +240,7 @@ def _attention(torch):
         @staticmethod
         def forward(ctx, Q, K, V, drop):
             key = int(torch.randint(2**62, ()))
-            ctx.settings = key, np.uint32(drop * 2**32), np.float32(1 / (1 - drop))
+            ctx.settings = key, np.uint32(drop * 2**32), 1 / (1 - drop)
             out = torch.empty_like(Q)
             attention.attend(*ctx.settings, *(array.numpy() for array in (Q, K, V, out)))
             ctx.save_for_backward(Q, K, V, out)

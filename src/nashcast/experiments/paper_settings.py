@@ -13,7 +13,7 @@ from nashcast.federation.paper import LookbackGame, PaperFederation
 
 _IN_CODE_ONLY = ("deadline", "history", "transcript", "coverages", "agent_intervals")
 FEDERATION = options_of(PaperFederation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
-GAME = options_of(LookbackGame)
+GAME = options_of(LookbackGame, ("solve",))
 # The decoder of one agent.
 AGENT = options_of(PaperAgent, ("encoder", "name", "share"))
 # The game's own ridge stands beside the mixture's, under another name.

@@ -11,7 +11,7 @@ from nashcast import seeds
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
 from nashcast.experiments.game_speed import best_time
-from nashcast.experiments.paper.replay import replay, replay_many
+from nashcast.federation.compiled.replay import replay, replay_many
 from nashcast.federation.paper import LookbackGame, PaperFederation
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import Maker, build, federation_maker, member_names, stream_digest, without_game
 from nashcast.experiments.config import Config
-from nashcast.experiments.paper.replay import replay
+from nashcast.federation.compiled.replay import replay
 from nashcast.federation.federation import Federation, Replay
 from nashcast.federation.paper import PaperFederation
 from nashcast.records.runs import may_overwrite, write_run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from nashcast.errors import IllConditionedGame, InvalidInput, SingularGame
 from nashcast.federation.placements import PLACEMENTS, Window
 from nashcast.federation.post import NoGame
 from nashcast.games.lookback.game import Equilibrium
+from nashcast.games.lookback.problem import Problem
 from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.mixing.mixture_weights import mixture_weights
 
@@ -30,6 +31,9 @@ class LookbackGame:
         of towards 0, so the game corrects what the agent remembers; and agents go on from the last target, with the
         game's last decoder. Meant for agents with `forgetting`: see docs/explanation/prior-centred-game.md.
     ridge: γ of the game, if not the agents' own (central only).
+    solve: another game in place of Theorem 2 (central only): called with the `Problem` of the window, returns decoders
+        (lookback, all features) in flat rows and forecasts (lookback + 1, agents, y_dim). See
+        docs/how-to/write-a-game.md.
     """
 
     lookback: int = 3
@@ -38,8 +42,12 @@ class LookbackGame:
     rewrite_past: bool = False
     memory: bool = False
     ridge: float | None = None
+    solve: Callable[[Problem], tuple[np.ndarray, np.ndarray]] | None = None
 
     def __post_init__(self):
+        if self.solve is not None and (not callable(self.solve) or self.placement != "central"):
+            got = check.describe(self.solve) if not callable(self.solve) else "a function in a spread game"
+            raise InvalidInput("solve", got, "Pass a function of the window's Problem, and placement='central'.")
         check.integer("lookback", self.lookback, min=1)
         check.integer("every", self.every, min=1)
         if self.placement not in PLACEMENTS:

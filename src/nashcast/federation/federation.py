@@ -26,6 +26,7 @@ from nashcast.federation.trust import Trust
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 from nashcast.intervals.intervals import COVERAGES
+from nashcast.mixing.expert_rule import RuleFactory, rule_name
 
 ADAPTIVE = "adaptive"
 # Inputs that came before the first known target; older ones are not forecast from once it is known.
@@ -36,7 +37,8 @@ class Federation:
     """Agents that forecast one stream together.
 
     agents: at least one `Agent`.   game: how they learn together, `JointGame()`, or None if each learns alone.
-    mixing: how experts are weighed: "adaptive", or an expert rule by name (docs/explanation/mixing.md).
+    mixing: how experts are weighed: "adaptive", or an expert rule by name (docs/explanation/mixing.md), or what
+        makes one from (experts, y_dim): see docs/how-to/write-a-weight-rule.md.
     horizon: how many steps ahead to forecast.   y_dim: numbers in a target.
     season: its length in steps, if it is known; else it is looked for in the targets.
     start: the target before the first forecast, if there is one; else the first label is taken as it, and until then
@@ -62,7 +64,7 @@ class Federation:
         agents: Sequence[Agent],
         *,
         game: JointGame | None = JointGame(),  # noqa: B008 frozen
-        mixing: str = ADAPTIVE,
+        mixing: str | RuleFactory = ADAPTIVE,
         horizon: int = 1,
         x_dim: int | None = None,
         y_dim: int = 1,
@@ -80,7 +82,7 @@ class Federation:
             check.integer("season", season, min=2, max=LONGEST_SEASON)
         H = check.integer("horizon", horizon, min=1, max=_MOST_EARLY)
         self._settings = Settings(game, H, season, check.integer("seed", seed, min=0), mixture_of(mixing))
-        self._mixing = mixing
+        self._mixing = rule_name(mixing)
         self._columns, self._objects = Columns(x_dim, y_dim), object_columns(self._agents)
         self._start = None if start is None else self._columns.read_target("start", start)
         self._coverages, self._agent_intervals = tuple(coverages), bool(agent_intervals)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from nashcast.errors import InvalidInput
 from nashcast.mixing.aggregation import RULES, aggregation_rule
-from nashcast.mixing.expert_rule import AggregationRule
+from nashcast.mixing.expert_rule import AggregationRule, RuleFactory, made_rule
 
 PAPER = "paper"
 
 
-def mixing_rule(name: str, agents: int, y_dim: int, ridge: float, budget: float) -> AggregationRule | None:
+def mixing_rule(
+    name: str | RuleFactory, agents: int, y_dim: int, ridge: float, budget: float
+) -> AggregationRule | None:
     """None for the paper's own: Algorithm 1 computes it from the last step, and compiled replay knows it."""
+    if not isinstance(name, str):
+        return made_rule(name, agents, y_dim)
     if name not in RULES:
         raise InvalidInput("mixing", repr(name), f"Pass one of {', '.join(RULES)}.")
     if name == PAPER:

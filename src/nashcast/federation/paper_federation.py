@@ -33,7 +33,7 @@ from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.games.certificate import Certificate, certify
 from nashcast.games.lookback.game import Equilibrium
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.mixing.expert_rule import AggregationRule
+from nashcast.mixing.expert_rule import AggregationRule, RuleFactory, rule_name
 
 # Different reasons to fall back that are counted; the others are counted together.
 _MOST_REASONS = 20
@@ -42,11 +42,13 @@ _MOST_REASONS = 20
 class PaperFederation(PaperBounded):
     r"""Agents that forecast one stream together.
 
-    agents: at least one.   game: when to play, or None for greedy agents only.
+    agents: at least one.   game: when to play, or None for greedy agents only; any object with `lookback`, `every` and
+        `solve` (docs/how-to/write-a-game.md).
     anchored: without a game, agents start each step from the last target.
     ridge: $\kappa > 0$ and budget: $\eta$ of the mixture weights.   y_dim: numbers in a target.
     mixing: the rule that weighs the agents: "paper", or one with memory: "windowed", "exponential", "fixed-share",
-        "boa", "ml-poly", "ridge", "log-score" (docs/explanation/mixing.md).
+        "boa", "ml-poly", "ridge", "log-score" (docs/explanation/mixing.md); or what makes a rule of your own from
+        (experts, y_dim), see docs/how-to/write-a-weight-rule.md.
     coverages: of the intervals that `interval` gives, none for no intervals.
     agent_intervals: whether every agent has intervals of its own.
     start: the target before the first forecast, if there is one; else the first label is taken as it, and until then
@@ -75,7 +77,7 @@ class PaperFederation(PaperBounded):
         deadline: float | None = None,
         history: int = 1000,
         transcript: bool = False,
-        mixing: str = PAPER,
+        mixing: str | RuleFactory = PAPER,
         coverages: Sequence[float] = COVERAGES,
         agent_intervals: bool = False,
     ):
@@ -87,7 +89,7 @@ class PaperFederation(PaperBounded):
             if not (hasattr(agent, "forecast") and hasattr(agent, "learn")):
                 raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
         if game is not None and not isinstance(game, LookbackGame):
-            raise InvalidInput("game", check.describe(game), "Pass nashcast.Game(lookback=…, every=…) or None.")
+            game = _game_of(game)
         for i, agent in enumerate(agents):
             if game is not None and game.memory and not hasattr(agent, "recall"):
                 remedy = "Pass agents that can `recall` their decoder, in this process, or LookbackGame(memory=False)."
@@ -97,7 +99,7 @@ class PaperFederation(PaperBounded):
         self._agents = list(agents)
         kappa, eta = check.number("ridge", ridge, above=0.0), check.number("budget", budget)
         super().__init__(None, y_dim)
-        self._mixing, rule = mixing, mixing_rule(mixing, len(agents), self._y_dim, kappa, eta)
+        self._mixing, rule = rule_name(mixing), mixing_rule(mixing, len(agents), self._y_dim, kappa, eta)
         self._settings = Settings(game, bool(anchored), kappa, eta, rule=rule)
         own = len(agents) if agent_intervals else 0
         self._bounds = PaperBounds(coverages, self._y_dim, own) if len(coverages) else None
@@ -169,7 +171,7 @@ class PaperFederation(PaperBounded):
         """
         X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
         Y = check.array("targets", targets, (len(X), self._y_dim), "(steps, y_dim)")
-        shape = (len(X), len(self._agents))
+        shape, before = (len(X), len(self._agents)), self._counts["fallbacks"]
         forecasts, weights, own = np.zeros(Y.shape), np.zeros(shape), np.zeros((*shape, self._y_dim))
         for t, (x, y) in enumerate(zip(X, Y, strict=True)):
             started = self._state is not None or self._start is not None
@@ -178,7 +180,8 @@ class PaperFederation(PaperBounded):
             self.learn_one(x, y)
             if started and self._last is not None:
                 weights[t], own[t] = self._last.weights, self._last.forecasts
-        return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)))
+        fallbacks = self._counts["fallbacks"] - before
+        return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)), fallbacks)
 
     @property
     def step(self) -> int:
@@ -382,6 +385,14 @@ class PaperFederation(PaperBounded):
         for i, reason in step.absent.items():
             self._absences[self._hellos[i].name] += 1
             self._reasons[self._hellos[i].name] = reason
+
+
+def _game_of(game) -> LookbackGame:
+    """An object with lookback, every and solve, as a look-back game."""
+    if not callable(getattr(game, "solve", None)) or not hasattr(game, "lookback"):
+        remedy = "Pass nashcast.LookbackGame(lookback=…, every=…), an object with lookback and solve, or None."
+        raise InvalidInput("game", check.describe(game), remedy)
+    return LookbackGame(lookback=game.lookback, every=getattr(game, "every", 1), solve=game.solve)
 
 
 def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:

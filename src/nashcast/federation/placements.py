@@ -7,12 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.agents.protocol import Answer, BackwardSums, GameView, Invitation, Sync
-from nashcast.federation.post import Players
+from nashcast.federation.post import NoGame, Players
 from nashcast.games.lookback.coupling import check_existence
 from nashcast.games.lookback.game import Equilibrium, solve_problem
 from nashcast.games.lookback.problem import NOTHING, Problem, layout_each
-from nashcast.games.lookback.spread import ServerPart
+from nashcast.games.lookback.spread import ServerPart, tensor_numbers
+
+# Noise travels as a tensor of some k⁴/4 numbers, k = (look-back - 1) · y_dim, from every agent: 8 MB at most.
+LARGEST_TENSOR = 2**20
 
 
 class Window(NamedTuple):
@@ -36,7 +40,7 @@ class Window(NamedTuple):
 def play_centrally(players: Players, window: Window, post, game) -> tuple[Equilibrium, list[Answer]]:
     """Algorithm 2 on the server: agents send their features, and are told their decoder and where they stand."""
     memories = post.ask_all("recall", players) if game.memory else None
-    solved = solve_views(post.ask_all("view", players), window, memories, game.ridge)
+    solved = solve_views(post.ask_all("view", players), window, memories, game)
     last, now = np.asarray(solved.decoders)[-1], solved.forecasts[-1]
     if game.memory:  # what the game taught is in the decoders; the last target says better where the stream stands
         now = np.broadcast_to(window.targets[-1], now.shape)
@@ -51,12 +55,12 @@ def solve_views(
     views: Sequence[GameView],
     window: Window,
     memories: Sequence[np.ndarray] | None = None,
-    ridge: float | None = None,
+    game=None,
 ) -> Equilibrium:
     """The game of these views, in flat rows: agents declared their shapes when the stream began.
 
     memories: the decoder each agent's ridge is centred on at every step of the window, if not 0.
-    ridge: γ of them all, if not their own.
+    game: the `LookbackGame`, for γ of all agents if it has one, and for a `solve` of its own.
     """
     T, p = len(window.weights), window.targets.shape[1]
     sizes = tuple(view.features.shape[2] for view in views)
@@ -70,14 +74,23 @@ def solve_views(
     if any(noisy):
         expected = flat([view.features if view.means is None else view.means for view in views])
         spread = flat([view.covariance for view in views if view.covariance is not None])
+    ridge, solve = (None, None) if game is None else (game.ridge, game.solve)
     gamma = np.array([view.ridge if ridge is None else ridge for view in views], dtype=float)
     alpha = np.array([view.decay for view in views])
     centre = NOTHING if memories is None else np.repeat(np.concatenate(memories)[None], T, axis=0)
     start = np.broadcast_to(window.targets[0], (len(views), p))
     layout, targets = layout_each(sizes, p, noisy), window.targets[1:]
-    return solve_problem(
-        Problem(layout, drawn, expected, spread, centre, window.weights, targets, start, gamma, alpha)
-    )  # fmt: skip
+    problem = Problem(layout, drawn, expected, spread, centre, window.weights, targets, start, gamma, alpha)
+    return solve_problem(problem) if solve is None else _solved_by(solve, problem)
+
+
+def _solved_by(solve, problem: Problem) -> Equilibrium:
+    """A game of the caller's own: what its `solve` says, checked."""
+    T, N, p = len(problem.targets), problem.layout.agents, problem.layout.y_dim
+    decoders, forecasts = solve(problem)
+    decoders = check.array("decoders of solve", decoders, (T, problem.layout.decoders[-1]), "(lookback, all features)")
+    forecasts = check.array("forecasts of solve", forecasts, (T + 1, N, p), "(lookback + 1, agents, y_dim)")
+    return Equilibrium(decoders, forecasts, np.ones(T), None, problem)
 
 
 def play_spread(players: Players, window: Window, post, game) -> tuple[None, list[Answer]]:
@@ -85,6 +98,8 @@ def play_spread(players: Players, window: Window, post, game) -> tuple[None, lis
     T, p = len(window.weights), window.targets.shape[1]
     targets, start = window.targets[1:], window.targets[0]
     noisy = any(post.ask_all("varies", players))
+    if noisy and tensor_numbers((T - 1) * p) > LARGEST_TENSOR:
+        raise NoGame(f"its noise tensor has {tensor_numbers((T - 1) * p):,} numbers: shorten the look-back")
     columns = [np.ascontiguousarray(window.weights[:, place]) for place in range(len(players))]
     post.ask_each("join_game", players, [(Invitation(targets, weights, start, noisy),) for weights in columns])
     server = ServerPart(T, p)

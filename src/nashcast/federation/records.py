@@ -23,3 +23,4 @@ class Replay(NamedTuple):
     weights: np.ndarray  # (steps, members)
     agents: np.ndarray  # each member's own forecasts, (steps, members, y_dim)
     mse: float  # mean over steps and targets
+    fallbacks: int = 0  # steps whose game was due but could not be played, so that the greedy step stood

@@ -11,26 +11,29 @@ from nashcast.errors import InvalidInput
 from nashcast.mixing.adaptive import RULES as ADAPTIVE_RULES
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
 from nashcast.mixing.aggregation import RULES, aggregation_rule
+from nashcast.mixing.expert_rule import RuleFactory, made_rule
 
 ADAPTIVE = "adaptive"
 _OTHERS = tuple(name for name in RULES if name != "paper")
 
 
-def mixture_of(name: str) -> Callable:
+def mixture_of(name: str | RuleFactory) -> Callable:
     """What makes the mixture of given columns and prior weights."""
     if name == ADAPTIVE:
         return AdaptiveMixture
+    if not isinstance(name, str):
+        return partial(RuleMixture, partial(made_rule, name))
     if name not in _OTHERS:
         remedy = f"Pass one of {', '.join((ADAPTIVE, *_OTHERS))}; for the paper's weights see `paper_federation`."
         raise InvalidInput("mixing", repr(name), remedy)
-    return partial(RuleMixture, name)
+    return partial(RuleMixture, partial(aggregation_rule, name))
 
 
 class RuleMixture:
     """One expert rule for each column, behind the interface of `AdaptiveMixture`."""
 
-    def __init__(self, name: str, columns: int, prior: np.ndarray):
-        self._rules = [aggregation_rule(name, len(prior)) for _ in range(columns)]
+    def __init__(self, factory: RuleFactory, columns: int, prior: np.ndarray):
+        self._rules = [factory(len(prior), 1) for _ in range(columns)]
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
         parts = zip(self._rules, forecasts, awake, strict=True)

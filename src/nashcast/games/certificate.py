@@ -1,13 +1,16 @@
 """The certificate: what each agent could still gain by playing anything else, found without the solver.
 
-Fix the other agents' rules. What agent i faces is then a linear-quadratic control problem in the agents' weighted
-forecasts, which all costs and all rules depend on. Its optimal control is worked out here from the definition alone:
-the dynamics, the costs and the rules. The gain is added up as (β - β*)ᵀ H (β - β*) along the play, with β* the best
-response and H its curvature, so it does not drown in the rounding of two nearly equal costs. The cost is kept as a
-matrix R with cost = ‖R [W; 1]‖², so that a mixture that fits almost perfectly still has a small positive cost.
+Fix the other agents' rules. What agent i faces is then a linear-quadratic control problem. Its optimal control is
+worked out here from the definition alone: the dynamics, the costs and the rules. The gain is added up as ‖U(β - β*)‖²
+along the play, with β* the best response and UᵀU its curvature, so it does not drown in the rounding of two nearly
+equal costs.
+Costs, best costs and gains are kept as matrices R with value = ‖R·state‖², in units of the present step's discount.
 
-States are written [W; 1], with W the forecasts weighted by each step from the last of the window back to the present
-one, so that every rule, motion and value is one matrix.
+A state is [W; 1], with W the forecasts weighted by each step from the last of the window back to the present one, which
+all costs and rules depend on; or [Ŷ; 1] with all forecasts, where the rules are given over these.
+
+It assumes what Theorem 2 assumes: that a step's features are independent of the forecasts before it, given its moments.
+An encoder with memory (an echo state) breaks that: docs/explanation/errata.md, number 14.
 """
 
 from __future__ import annotations
@@ -18,43 +21,60 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.games.lookback.game import Equilibrium
+from nashcast.games.lookback.game import Equilibrium, feedback_rule
+from nashcast.games.lookback.problem import Problem, StateRule
+
+# Forecasts are float64: what could be gained by changing them by this many units of their last digit is rounding.
+ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 class Certificate(NamedTuple):
-    """For every step and agent, cost and possible gain as functions of the state [W; 1]; see `gains` and `costs`."""
+    """For every step and agent, cost and possible gain as functions of the state; see `gains` and `costs`."""
 
-    weights: np.ndarray
-    cost_roots: list[np.ndarray]  # step t: (agents, k + 1, k + 1), cost = ‖root · [W; 1]‖²
-    gain_forms: list[np.ndarray]  # step t: (agents, k + 1, k + 1), gain = [W; 1]ᵀ · form · [W; 1]
-    start: np.ndarray
+    problem: Problem
+    cost_roots: list[
+        np.ndarray
+    ]  # step t: (agents, rows, state), cost = ‖root · state‖² in units of the step's discount
+    gain_roots: list[np.ndarray]  # likewise
+    over_forecasts: bool  # states are [Ŷ; 1], not [W; 1]
+    assumes: str = "a step's features are independent of the forecasts before it; encoders with memory break this"
 
     def costs(self, step: int = 0, forecasts: np.ndarray | None = None) -> np.ndarray:
         """Each agent's expected cost from `step` on, if its forecasts stand at `forecasts` (the start if left out)."""
         x = self._state(step, forecasts)
-        return np.sum((self.cost_roots[step] @ x) ** 2, axis=1)
+        return self._unit(step) * np.sum((self.cost_roots[step] @ x) ** 2, axis=1)
 
     def gains(self, step: int = 0, forecasts: np.ndarray | None = None) -> np.ndarray:
         """What each agent could save from `step` on by its best deviation; 0 up to rounding at an equilibrium."""
         x = self._state(step, forecasts)
-        return np.einsum("x,nxy,y->n", x, self.gain_forms[step], x)
+        return self._unit(step) * np.sum((self.gain_roots[step] @ x) ** 2, axis=1)
 
     @property
     def worst(self) -> float:
-        """The largest gain from the start, as a share of the agent's cost."""
-        gains, costs = self.gains(), self.costs()
+        """The largest gain from the start, as a share of the agent's cost.
+
+        What the rounding of forecasts and targets amounts to is no gain: a mixture that fits perfectly has a cost of
+        rounding errors, and there something of that size can always be gained.
+        """
+        game = self.problem
+        size = np.max(np.abs(game.targets)) + np.max(np.abs(game.weights) @ np.abs(game.start))
+        discounts = np.exp(-np.outer(game.decay, np.arange(len(game.targets)))).sum(axis=1)
+        least = game.layout.y_dim * (ROUNDING * size) ** 2 * discounts
+        gains, costs = np.maximum(self.gains() - least, 0.0), self.costs()
         return float(np.max(np.divide(gains, costs, out=np.zeros_like(gains), where=gains > 0)))
 
+    def _unit(self, step: int) -> np.ndarray:
+        return np.exp(-self.problem.decay * (len(self.problem.targets) - 1 - step))
+
     def _state(self, step, forecasts):
-        T = len(self.gain_forms)
+        T, start = len(self.gain_roots), self.problem.start
         if not 0 <= check.integer("step", step, min=0) < T:
             raise InvalidInput("step", f"{step}", f"Pass a step from 0 to {T - 1}.")
         if forecasts is None and step > 0:
             raise InvalidInput("forecasts", "nothing", f"Pass the agents' forecasts at step {step}.")
-        state = check.array(
-            "forecasts", self.start if forecasts is None else forecasts, self.start.shape, "(agents, y_dim)"
-        )
-        return np.append((self.weights[step:][::-1] @ state).ravel(), 1.0)
+        state = check.array("forecasts", start if forecasts is None else forecasts, start.shape, "(agents, y_dim)")
+        seen = state if self.over_forecasts else self.problem.weights[step:][::-1] @ state
+        return np.append(seen.ravel(), 1.0)
 
 
 def certify(equilibrium: Equilibrium) -> Certificate:
@@ -63,70 +83,90 @@ def certify(equilibrium: Equilibrium) -> Certificate:
     Costs O(agents) matrix products of the size of the window, in plain NumPy: for showing and testing, not for a loop.
     """
     problem = equilibrium.problem
-    T = len(problem.targets)
-    best = root = gain = None
-    cost_roots, gain_forms = [], []
-    for t in reversed(range(T)):
-        best, root, gain = _one_step_back(equilibrium, t, best, root, gain)
-        cost_roots.append(root)
-        gain_forms.append(gain)
-    return Certificate(problem.weights, cost_roots[::-1], gain_forms[::-1], equilibrium.forecasts[0])
+    over_forecasts = isinstance(feedback_rule(equilibrium).step(0), StateRule)
+    after: tuple = (None, None, None)
+    cost_roots, gain_roots = [], []
+    for t in reversed(range(len(problem.targets))):
+        after = _one_step_back(equilibrium, t, after, over_forecasts)
+        cost_roots.append(after[1])
+        gain_roots.append(after[2])
+    return Certificate(problem, cost_roots[::-1], gain_roots[::-1], over_forecasts)
 
 
-def _one_step_back(equilibrium, t, best, root, gain):
-    problem = equilibrium.problem
-    layout, w = problem.layout, problem.weights
-    N, p, T = layout.agents, layout.y_dim, len(problem.targets)
+class _Frame(NamedTuple):
+    """What one step's states are made of."""
+
+    size: int  # of a state, without its 1
+    shares: list[np.ndarray]  # how each agent's forecast enters it, (size, y_dim)
+    mixture: np.ndarray  # the mixture of this step, (y_dim, size)
+    kept: np.ndarray  # the places of the next step's state in this one's, its 1 included
+
+
+def _frame(problem: Problem, t: int, over_forecasts: bool) -> _Frame:
+    N, p, T = problem.layout.agents, problem.layout.y_dim, len(problem.targets)
+    one = np.eye(p)
+    if over_forecasts:
+        shares = [np.kron(unit[:, None], one) for unit in np.eye(N)]
+        return _Frame(N * p, shares, np.kron(problem.weights[t], one), np.arange(N * p + 1))
     k = (T - t) * p
-    rules = _rules(equilibrium, t)
-    pushes, spreads = _pushes_and_spreads(problem, t)
+    shares = [np.kron(problem.weights[t:, i][::-1][:, None], one) for i in range(N)]
+    return _Frame(k, shares, np.eye(k)[k - p :], np.append(np.arange(k - p), k))
 
-    motion = np.eye(k + 1)
-    tensor = np.zeros((k + 1, k + 1, k, k))
+
+def _one_step_back(equilibrium, t, after, over_forecasts):
+    problem = equilibrium.problem
+    layout = problem.layout
+    N = layout.agents
+    frame = _frame(problem, t, over_forecasts)
+    n = frame.size + 1
+    rules = _rules(equilibrium, t)
+    pushes, spreads = _pushes_and_spreads(problem, t, frame)
+
+    motion = np.eye(n)
+    tensor = np.zeros((n, n, n - 1, n - 1)) if any(spread is not None for spread in spreads) else None
     for i in range(N):
         motion += pushes[i] @ rules[i]
         if spreads[i] is not None:
-            tensor += _noise_of(w[t:, i], spreads[i], rules[i])
+            tensor += _noise_of(frame.shares[i], spreads[i], rules[i])
 
-    after = tuple(np.empty((N, k + 1, k + 1)) for _ in range(3))
+    miss = np.column_stack([frame.mixture, -problem.targets[t]])
+    found = tuple(np.empty((N, n, n)) for _ in range(3))
     for i in range(N):
-        c = np.exp(-problem.decay[i] * (T - 1 - t))
-        miss = np.zeros((p, k + 1))
-        miss[:, k - p : k], miss[:, k] = np.eye(p), -problem.targets[t]
-        next_best = c * miss.T @ miss + _widen(best, i, k, p)
-        next_root = np.vstack([np.sqrt(c) * miss, _widen(root, i, k, p)])
-        next_gain = _widen(gain, i, k, p)
-
-        penalty = c * problem.ridge[i]
+        grown = np.exp(problem.decay[i] / 2.0)
+        best, cost, gain = (_widen(roots, i, frame, grown) for roots in after)
+        best, cost = np.vstack([miss, best]), np.vstack([miss, cost])
         d = layout.sizes[i]
-        centre = np.zeros((d, k + 1))
+        centre = np.zeros((d, n))
         if problem.prior.size:
-            centre[:, k] = problem.prior[t, layout.decoders[i] : layout.decoders[i + 1]]
+            centre[:, -1] = problem.prior[t, layout.decoders[i] : layout.decoders[i + 1]]
+        effort = np.sqrt(problem.ridge[i])
 
         # Best response: minimise over β the expected value after the step, given what the others do.
         others = motion - pushes[i] @ rules[i]
-        curvature = penalty * np.eye(d) + pushes[i].T @ next_best @ pushes[i]
-        noise = tensor
+        noise, own = tensor, np.zeros((0, d))
         if spreads[i] is not None:
-            curvature = curvature + _own_noise(w[t:, i], spreads[i], next_best[:k, :k])
-            noise = tensor - _noise_of(w[t:, i], spreads[i], rules[i])
-        slope = pushes[i].T @ next_best @ others - penalty * centre
-        response = -np.linalg.solve(curvature, slope) if d else np.zeros((0, k + 1))
-        fixed = others.T @ next_best @ others + _contract(noise, next_best) + penalty * centre.T @ centre
-        after[0][i] = fixed + slope.T @ response
-
-        noise_root = _root(_contract(tensor, next_root.T @ next_root))
-        pieces = [next_root @ motion, np.sqrt(penalty) * (rules[i] - centre), noise_root, np.zeros((k + 1, k + 1))]
-        after[1][i] = np.linalg.qr(np.vstack(pieces), mode="r")
-        regret = rules[i] - response
-        later = motion.T @ next_gain @ motion + _contract(tensor, next_gain)
-        after[2][i] = regret.T @ curvature @ regret + later
-    return after
+            noise = tensor - _noise_of(frame.shares[i], spreads[i], rules[i])
+            own = _root(_own_noise(frame.shares[i], spreads[i], best[:, :-1]))
+        rows = [
+            np.hstack([best @ pushes[i], best @ others]),
+            np.hstack([effort * np.eye(d), -effort * centre]),
+            np.hstack([own, np.zeros((len(own), n))]),
+            np.zeros((n + d, n + d)),
+        ]
+        factor = np.asarray(np.linalg.qr(np.vstack(rows), mode="r"))
+        curvature, slope = factor[:d, :d], factor[:d, d:]
+        response = -np.linalg.solve(curvature, slope) if d else np.zeros((0, n))
+        found[0][i] = _stacked(factor[d:, d:], _noise_root(noise, best))
+        found[1][i] = _stacked(cost @ motion, effort * (rules[i] - centre), _noise_root(tensor, cost))
+        found[2][i] = _stacked(curvature @ (rules[i] - response), gain @ motion, _noise_root(tensor, gain))
+    return found
 
 
 def _rules(equilibrium, t) -> list[np.ndarray]:
-    """Each agent's rule as one matrix: β = rule @ [W; 1]."""
-    step = equilibrium.rule.step(t)
+    """Each agent's rule as one matrix: β = rule @ state."""
+    step = feedback_rule(equilibrium).step(t)
+    if isinstance(step, StateRule):
+        return step.matrices
     zeta = np.column_stack([step.carry, step.shift])
     rules = []
     for slope, offset, gain, centre in zip(step.slope, step.offset, step.gain, step.centre, strict=True):
@@ -138,50 +178,52 @@ def _rules(equilibrium, t) -> list[np.ndarray]:
     return rules
 
 
-def _pushes_and_spreads(problem, t):
-    """How a decoder moves [W; 1] in the mean, (k + 1, d) for each agent; and its features' covariance, or None."""
+def _pushes_and_spreads(problem, t, frame):
+    """How a decoder moves the state in the mean, (size + 1, d) for each agent; its features' covariance, or None."""
     layout = problem.layout
     p, pushes, spreads = layout.y_dim, [], []
     for i, d in enumerate(layout.sizes):
         mean = problem.means[t, layout.features[i] : layout.features[i + 1]].reshape(p, d)
-        weights = problem.weights[t:, i][::-1]
-        pushes.append(np.vstack([np.kron(weights[:, None], mean), np.zeros((1, d))]))
+        pushes.append(np.vstack([frame.shares[i] @ mean, np.zeros((1, d))]))
         first, last = layout.covariance[i : i + 2]
         spreads.append(problem.covariance[t, first:last].reshape(p, p, d, d) if last > first else None)
     return pushes, spreads
 
 
-def _weighting(weights, p):
-    """W's share of one agent's forecast: (k, p)."""
-    return np.kron(weights[::-1][:, None], np.eye(p))
-
-
-def _noise_of(weights, spread, rule):
-    """tensor[x, y, m, n]: Cov(W_m, W_n) after the step is [W; 1]ᵀ tensor[:, :, m, n] [W; 1], from one agent's noise."""
-    share = _weighting(weights, len(spread))
+def _noise_of(share, spread, rule):
+    """tensor[x, y, m, n]: the next state's Cov of m and n is stateᵀ tensor[:, :, m, n] state, from one agent."""
     return np.einsum("ma,nb,fx,abfg,gy->xymn", share, share, rule, spread, rule, optimize=True)
 
 
-def _own_noise(weights, spread, value):
-    share = _weighting(weights, len(spread))
-    return np.einsum("ab,abfg->fg", share.T @ value @ share, spread)
+def _own_noise(share, spread, root):
+    seen = root @ share
+    return np.einsum("ab,abfg->fg", seen.T @ seen, spread)
 
 
-def _contract(tensor, value):
-    k = tensor.shape[-1]
-    return np.einsum("xymn,mn->xy", tensor, value[:k, :k])
+def _noise_root(tensor, root):
+    """The root of what noise adds to the value with this root."""
+    if tensor is None:
+        return np.zeros((0, root.shape[1]))
+    return _root(np.einsum("xymn,mn->xy", tensor, root[:, :-1].T @ root[:, :-1]))
 
 
 def _root(form):
     """R with RᵀR = form, for a form that is positive up to rounding."""
-    squares, directions = np.linalg.eigh(form)
+    squares, directions = np.linalg.eigh((form + form.T) / 2.0)
     return np.sqrt(np.maximum(squares, 0.0))[:, None] * directions.T
 
 
-def _widen(forms, i, k, p):
-    """A value of the step after, which no longer knows the weights of this one, as a value of this step's state."""
-    wide = np.zeros((k + 1, k + 1))
-    if forms is not None:
-        keep = np.append(np.arange(k - p), k)
-        wide[np.ix_(keep, keep)] = forms[i]
+def _stacked(*roots):
+    """One square root of the sum of these roots' values."""
+    n = roots[0].shape[1]
+    return np.asarray(np.linalg.qr(np.vstack([*roots, np.zeros((n, n))]), mode="r"))
+
+
+def _widen(roots, i, frame, grown):
+    """A root of the step after as one of this step's state, in units of this step."""
+    n = frame.size + 1
+    if roots is None:
+        return np.zeros((0, n))
+    wide = np.zeros((roots.shape[1], n))
+    wide[:, frame.kept] = grown * roots[i]
     return wide

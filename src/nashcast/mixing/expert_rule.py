@@ -6,6 +6,7 @@ it gains and loses nothing, has no weight, and its regret is counted over the st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -32,6 +33,27 @@ class AggregationRule(Protocol):
     def save(self) -> dict[str, np.ndarray]: ...
 
     def restore(self, saved: dict[str, np.ndarray]) -> None: ...
+
+
+# What makes a rule for so many experts and targets: a class, or a function.
+RuleFactory = Callable[[int, int], AggregationRule]
+
+
+def rule_name(mixing: str | RuleFactory) -> str:
+    """What a rule is called, in files and messages."""
+    return mixing if isinstance(mixing, str) else str(getattr(mixing, "name", getattr(mixing, "__name__", "rule")))
+
+
+def made_rule(factory: RuleFactory, experts: int, y_dim: int) -> AggregationRule:
+    """A rule of the caller's own, which must have all that a rule has."""
+    if not callable(factory):
+        raise InvalidInput("mixing", check.describe(factory), "Pass the name of a rule, or what makes one.")
+    rule = factory(experts, y_dim)
+    missing = [name for name in ("weights", "learn", "save", "restore") if not callable(getattr(rule, name, None))]
+    if missing:
+        remedy = "Give it weights, learn, save and restore: see docs/how-to/write-a-weight-rule.md."
+        raise InvalidInput("mixing", f"{check.describe(rule)} without {', '.join(missing)}", remedy)
+    return rule
 
 
 class Field(NamedTuple):

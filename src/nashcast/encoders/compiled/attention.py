@@ -1,23 +1,59 @@
 """Causal attention with dropout and its gradient, one row of weights at a time: what pre-training spends its time on.
 
 The matrices of weights (sequences × heads × length²) are never formed; the gradient makes each row again. Which
-weights are dropped is looked up from a key, so both passes drop the same. In float32: the noise of a gradient step is
-far larger than its rounding.
+weights are dropped is looked up from a key, so both passes drop the same. Every loop over a row is simple enough for
+the compiler to take several entries at a time.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint32, uint64
+from llvmlite import ir
+from numba import njit, types, uint32, uint64
+from numba.extending import intrinsic
 
 # Sums may be reordered, so that several entries are summed at a time; what is not finite stays so.
 _SUMS = {"reassoc", "contract", "nsz"}
-_ZERO, _HALF, _LOWEST = np.float32(0.0), np.float32(0.5), np.float32(-60.0)
-_LOG2_E = np.float32(1.4426950408889634)
-# 2^f on [-1/2, 1/2] to float32's precision: (ln 2)^k / k!.
-_C1, _C2, _C3, _C4, _C5, _C6 = (
-    np.float32(c) for c in (0.693147181, 0.240226507, 0.0555041087, 0.00961812911, 0.00133335581, 0.000154035304)
+_LOG2_E = 1.4426950408889634
+# Weights below 2^-1000 of a row's largest count as that.
+_LOWEST = -1000.0
+# Its addition rounds to a whole number, which then stands in the last bits.
+_ROUNDING = 1.5 * 2.0**52
+# 2^f on [-1/2, 1/2] to float64's precision: (ln 2)^k / k!.
+_C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12 = (
+    float(np.log(2.0) ** k / np.prod(np.arange(1.0, k + 1))) for k in range(1, 13)
 )
+
+
+@intrinsic
+def _bits_of(typing_context, number):
+    """The bits of a float64."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def _number_of(typing_context, bits):
+    """The float64 of these bits."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@njit(cache=True, fastmath=False)  # said, or it would be the caller's: no sum here may be reordered
+def _power_of_two(exponent):
+    """2^exponent of at most 1, written out because the library's does one number at a time."""
+    held = exponent if exponent > _LOWEST else _LOWEST
+    rounded = held + _ROUNDING
+    f = held - (rounded - _ROUNDING)
+    power = _C6 + f * (_C7 + f * (_C8 + f * (_C9 + f * (_C10 + f * (_C11 + f * _C12)))))
+    power = 1.0 + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * power)))))
+    return _number_of(_bits_of(power) + (_bits_of(rounded) << 52))
 
 
 @njit(cache=True)
@@ -37,7 +73,7 @@ def _draw_kept(row_key, count, dropped, scale, kept):
         bits = uint32((bits ^ (bits >> uint32(16))) * uint32(0x7FEB352D))
         bits = uint32((bits ^ (bits >> uint32(15))) * uint32(0x846CA68B))
         bits = uint32(bits ^ (bits >> uint32(16)))
-        kept[j] = scale if bits >= dropped else _ZERO
+        kept[j] = scale if bits >= dropped else 0.0
 
 
 @njit(cache=True, fastmath=_SUMS)
@@ -54,42 +90,45 @@ def _combine(a, i, rows, out):
 
 @njit(cache=True)
 def _largest(a, count):
-    largest = a[0]
+    """In four strands, so that no comparison waits for the one before it."""
+    first = second = third = fourth = a[0]
+    for j in range(0, count - 3, 4):
+        first = a[j] if a[j] > first else first
+        second = a[j + 1] if a[j + 1] > second else second
+        third = a[j + 2] if a[j + 2] > third else third
+        fourth = a[j + 3] if a[j + 3] > fourth else fourth
+    for j in range(count - count % 4, count):
+        first = a[j] if a[j] > first else first
+    return max(max(first, second), max(third, fourth))
+
+
+@njit(cache=True, error_model="numpy")
+def _exponentiate(weights, count, largest):
     for j in range(count):
-        largest = a[j] if a[j] > largest else largest
-    return largest
+        weights[j] = _power_of_two(_LOG2_E * (weights[j] - largest))
 
 
 @njit(cache=True, fastmath=_SUMS)
-def _softmax(weights, count, bits, powers):
-    """In place, of the first `count`. bits and powers: one memory, of both types."""
-    largest = _largest(weights, count)
-    # exp(s) = 2^n 2^f with n whole: written out because the library's exp does one number at a time.
+def _softmax(weights, count):
+    """In place, of the first `count`."""
+    largest, total = _largest(weights, count), 0.0
+    _exponentiate(weights, count, largest)
     for j in range(count):
-        exponent = _LOG2_E * max(weights[j] - largest, _LOWEST)
-        n = np.int32(exponent - _HALF)
-        f = exponent - np.float32(n)
-        bits[j] = (n + np.int32(127)) << np.int32(23)
-        power = _C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * _C6))))
-        weights[j] = np.float32(1.0) + f * power
-    total = _ZERO
-    for j in range(count):
-        weights[j] *= powers[j]
         total += weights[j]
-    share = np.float32(1.0) / total
+    share = 1.0 / total
     for j in range(count):
         weights[j] *= share
 
 
 @njit(cache=True, fastmath=_SUMS)
 def _dot(a, b, count):
-    total = _ZERO
+    total = 0.0
     for j in range(count):
         total += a[j] * b[j]
     return total
 
 
-@njit(cache=True, fastmath=_SUMS)
+@njit(cache=True)
 def _multiply(a, b, count):
     for j in range(count):
         a[j] *= b[j]
@@ -107,17 +146,64 @@ def _through_softmax(weights, gradient, level, count):
         gradient[j] = weights[j] * (gradient[j] - level)
 
 
+@njit(cache=True)
+def _is_kept(row_key, j, dropped):
+    """The hash of `_draw_kept`."""
+    bits = uint32(row_key + uint32(j) * uint32(0x9E3779B9))
+    bits = uint32((bits ^ (bits >> uint32(16))) * uint32(0x7FEB352D))
+    bits = uint32((bits ^ (bits >> uint32(15))) * uint32(0x846CA68B))
+    return uint32(bits ^ (bits >> uint32(16))) >= dropped
+
+
+@njit(cache=True, fastmath=_SUMS)
+def _row_of_one(q, level, k, v, count, row_key, dropped):
+    """A head of size 1, all in one loop: Σ 2^(q k_j - level), and the same times v_j where it is kept."""
+    total, kept = 0.0, 0.0
+    for j in range(count):
+        power = _power_of_two(q * k[j] - level)
+        total += power
+        kept += power * v[j] if _is_kept(row_key, j, dropped) else 0.0
+    return total, kept
+
+
+@njit(cache=True, fastmath=_SUMS)
+def _gradient_of_one(row, level, share, k, v, count, row_key, dropped, d_k, d_v):
+    """Adds to d_k and d_v; returns Σ through_j k_j. row: q, d_o, the level of the gradient, and the scale."""
+    q, d_o, middle, scale = row
+    total = 0.0
+    for j in range(count):
+        weight = _power_of_two(_LOG2_E * q * k[j] - level) * share
+        kept = scale if _is_kept(row_key, j, dropped) else 0.0
+        through = weight * (d_o * v[j] * kept - middle)
+        total += through * k[j]
+        d_k[j] += q * through
+        d_v[j] += d_o * weight * kept
+    return total
+
+
+@njit(cache=True)
+def _level(q, low, high):
+    """log2 of the largest of exp(q k) for k from low to high, which has all of them at most 1."""
+    return _LOG2_E * (q * high if q > 0.0 else q * low)
+
+
 @njit(cache=True, nogil=True)
 def attend(key, dropped, scale, Q, K, V, out):
     """Fill out = dropout(softmax(QᵀK)) V, over what is not later. All (heads, size, length); scores are not scaled."""
     heads, size, length = Q.shape
-    weights, kept, powers = np.empty(length, np.float32), np.empty(length, np.float32), np.empty(length, np.float32)
-    bits = powers.view(np.int32)
+    weights, kept = np.empty(length), np.empty(length)
     for m in range(heads):
         q, k, v, o = Q[m], K[m], V[m], out[m]
+        low = high = k[0, 0]
         for i in range(length):
+            if size == 1:
+                low, high = min(low, k[0, i]), max(high, k[0, i])
+                level, factor = _level(q[0, i], low, high), _LOG2_E * q[0, i]
+                total, kept_sum = _row_of_one(factor, level, k[0], v[0], i + 1, _row_key(key, m, i), dropped)
+                o[0, i] = scale * kept_sum / total
+                continue
             _combine(q, i, k, weights)
-            _softmax(weights, i + 1, bits, powers)
+            _softmax(weights, i + 1)
             _draw_kept(_row_key(key, m, i), i + 1, dropped, scale, kept)
             _multiply(weights, kept, i + 1)
             for c in range(size):
@@ -128,22 +214,30 @@ def attend(key, dropped, scale, Q, K, V, out):
 def attend_backward(key, dropped, scale, Q, K, V, out, d_out, d_Q, d_K, d_V):
     """The gradients of a loss by Q, K and V, from its gradient d_out by the result of `attend`, out."""
     heads, size, length = Q.shape
-    weights, gradient = np.empty(length, np.float32), np.empty(length, np.float32)
-    kept, powers = np.empty(length, np.float32), np.empty(length, np.float32)
-    bits = powers.view(np.int32)
-    d_K[:] = _ZERO
-    d_V[:] = _ZERO
+    weights, gradient, kept = np.empty(length), np.empty(length), np.empty(length)
+    d_K[:] = 0.0
+    d_V[:] = 0.0
     for m in range(heads):
         q, k, v, d_q, d_k, d_v, o, d_o = Q[m], K[m], V[m], d_Q[m], d_K[m], d_V[m], out[m], d_out[m]
+        low = high = k[0, 0]
         for i in range(length):
+            if size == 1:
+                low, high = min(low, k[0, i]), max(high, k[0, i])
+                level, row_key = _level(q[0, i], low, high), _row_key(key, m, i)
+                total, _ = _row_of_one(_LOG2_E * q[0, i], level, k[0], v[0], i + 1, row_key, np.uint32(0))
+                row = (q[0, i], d_o[0, i], d_o[0, i] * o[0, i], scale)
+                d_q[0, i] = _gradient_of_one(
+                    row, level, 1.0 / total, k[0], v[0], i + 1, row_key, dropped, d_k[0], d_v[0]
+                )
+                continue
             _combine(q, i, k, weights)
-            _softmax(weights, i + 1, bits, powers)
+            _softmax(weights, i + 1)
             _draw_kept(_row_key(key, m, i), i + 1, dropped, scale, kept)
             _combine(d_o, i, v, gradient)
             _multiply(gradient, kept, i + 1)
             _multiply(kept, weights, i + 1)
             # Σ_j weight_j gradient_j, without a sum over the row.
-            level = _ZERO
+            level = 0.0
             for c in range(size):
                 level += d_o[c, i] * o[c, i]
             _through_softmax(weights, gradient, level, i + 1)

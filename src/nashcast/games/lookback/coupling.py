@@ -19,6 +19,8 @@ from nashcast.errors import IllConditionedGame, SingularGame
 SINGULAR = 0.1 / np.finfo(np.float64).eps
 # From this one on, or from its square before scaling, fewer than three digits of the solution can be trusted.
 ILL_CONDITIONED = 1e13
+# Up to this growth of rounding a solution has nine digits. Beyond, games of few agents are solved in root form.
+PRECISE = 1e6
 
 
 class Condition(NamedTuple):
@@ -62,6 +64,11 @@ def _scale(size: np.ndarray) -> np.ndarray:
     return np.ldexp(1.0, -np.frexp(size)[1])
 
 
+def growth(condition: Condition) -> float:
+    """How much rounding grows over the steps of a game whose worst step has these condition numbers."""
+    return float(np.maximum(condition.scaled, np.sqrt(condition.plain)))
+
+
 def check_existence(step: int, condition: Condition) -> None:
     """Raise the error that belongs to the condition numbers of a step."""
     scaled, plain = condition
@@ -69,4 +76,4 @@ def check_existence(step: int, condition: Condition) -> None:
         return
     if scaled >= SINGULAR:
         raise SingularGame(step, scaled)
-    raise IllConditionedGame(step, float(np.maximum(scaled, np.sqrt(plain))))
+    raise IllConditionedGame(step, growth(condition))

@@ -14,10 +14,19 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.errors import InvalidInput
-from nashcast.games.lookback import reference
+from nashcast.errors import InvalidInput, SingularGame
+from nashcast.games.lookback import reference, root_solver
+from nashcast.games.lookback.coupling import PRECISE
 from nashcast.games.lookback.fast import has_numba, need_numba
-from nashcast.games.lookback.problem import NOTHING, FeedbackRule, Problem, Solution, layout_alike, layout_each
+from nashcast.games.lookback.problem import (
+    NOTHING,
+    FeedbackRule,
+    Problem,
+    Solution,
+    StateRule,
+    layout_alike,
+    layout_each,
+)
 
 # From this many agents on the compiled solver is used where numba is installed: below, NumPy takes under a millisecond
 # and importing numba would take longer than all games of a short run.
@@ -34,13 +43,14 @@ class Equilibrium(NamedTuple):
     forecasts: Ŷ, shape (lookback + 1, agents, y_dim); row 0 is the start.
     conditions: condition number of the matrix that couples the agents, its rows and columns scaled, at each step (1 is
         best).
-    rule: the feedback rule behind it, for `respond` and `certify`.   problem: the game itself.
+    rule: the feedback rule behind it, for `respond` and `certify`; None in a game of the caller's own.
+    problem: the game itself.
     """
 
     decoders: np.ndarray | list[np.ndarray]
     forecasts: np.ndarray
     conditions: np.ndarray
-    rule: FeedbackRule
+    rule: FeedbackRule | None
     problem: Problem
 
 
@@ -101,7 +111,20 @@ def solve_problem(problem: Problem, compiled: bool | None = None) -> Equilibrium
         compiled = problem.layout.agents >= COMPILED_FROM and has_numba()
     # Numbers that overflow end in an error; the warnings on the way there say nothing more.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return Equilibrium(*(_compiled_solve if compiled else reference.solve)(problem), problem)
+        solved = _solve(problem, compiled)
+    return Equilibrium(solved.decoders, solved.forecasts, solved.conditions, solved.rule, problem)
+
+
+def _solve(problem: Problem, compiled: bool) -> Solution:
+    """By the O(N) recursion; where that loses digits and agents are few, in root form."""
+    try:
+        solved = (_compiled_solve if compiled else reference.solve)(problem)
+        if solved.growth <= PRECISE or not root_solver.fits(problem):
+            return solved
+    except SingularGame:
+        if not root_solver.fits(problem):
+            raise
+    return root_solver.solve(problem, compiled)
 
 
 def _compiled_solve(problem: Problem) -> Solution:
@@ -109,6 +132,14 @@ def _compiled_solve(problem: Problem) -> Solution:
     from nashcast.games.lookback.compiled.solve import solve
 
     return solve(problem)
+
+
+def feedback_rule(equilibrium: Equilibrium) -> FeedbackRule:
+    """Its rule, or an error where there is none."""
+    if equilibrium.rule is None:
+        got = "a game solved by a function of your own, without feedback rules"
+        raise InvalidInput("equilibrium", got, "Pass what `solve_game` returned.")
+    return equilibrium.rule
 
 
 def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.ndarray | list[np.ndarray]:
@@ -121,7 +152,10 @@ def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.nd
     if not 0 <= check.integer("step", step, min=0) < T:
         raise InvalidInput("step", f"{step}", f"Pass a step from 0 to {T - 1}.")
     state = check.array("forecasts", forecasts, (N, p), "(agents, y_dim)")
-    rule = equilibrium.rule.step(step)
+    rule = feedback_rule(equilibrium).step(step)
+    if isinstance(rule, StateRule):
+        decoders = [matrix @ np.append(state.ravel(), 1.0) for matrix in rule.matrices]
+        return decoders if isinstance(equilibrium.decoders, list) else np.stack(decoders)
     zeta = rule.carry @ (problem.weights[step:][::-1] @ state).ravel() + rule.shift
     pull = zeta @ rule.slope + rule.offset
     decoders = [centre - gain @ own for centre, gain, own in zip(rule.centre, rule.gain, pull, strict=True)]

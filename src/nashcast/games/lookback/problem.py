@@ -101,10 +101,16 @@ class StepRule(NamedTuple):
     centre: list[np.ndarray]  # d, (size_i,) for each agent
 
 
+class StateRule(NamedTuple):
+    """All agents' feedback rules at one step, over all forecasts: agent i plays β = matrix_i · [Ŷ; 1]."""
+
+    matrices: list[np.ndarray]  # (size_i, N · y_dim + 1) for each agent
+
+
 class FeedbackRule(Protocol):
     """How every agent answers any state at any step of the window."""
 
-    def step(self, t: int) -> StepRule:
+    def step(self, t: int) -> StepRule | StateRule:
         """The rule of step t in plain arrays."""
         ...
 
@@ -116,6 +122,7 @@ class Solution(NamedTuple):
     forecasts: np.ndarray
     conditions: np.ndarray
     rule: FeedbackRule
+    growth: float  # how much rounding has grown at most, as `coupling.growth` estimates it
 
 
 def layout_alike(agents: int, size: int, y_dim: int, noisy: bool) -> Layout:

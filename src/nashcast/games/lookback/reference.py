@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.games.lookback.coupling import Condition, check_existence, invert
+from nashcast.games.lookback.coupling import Condition, check_existence, growth, invert
 from nashcast.games.lookback.problem import Group, Layout, Problem, Solution, StepRule
 
 
@@ -163,6 +163,21 @@ def noise_tensor(terms: Terms) -> np.ndarray:
     return rows.reshape(N * p * p, -1).T @ pairs.reshape(N * p * p, k * k)
 
 
+def noise_by_agent(terms: Terms, value: Value) -> np.ndarray:
+    """noise_i and noise'_i of every agent, (N, k² + k), without the tensor: for k² beyond the number of agents."""
+    b, u, effects = terms.basis, terms.slope, terms.effects
+    N, k, p = b.shape
+    moved = np.empty((N, k * k + k))
+    for i in range(N):
+        # q[j] = b_jᵀ κ_i b_j, then Ψ_j = Σ_kl q_j[k,l] eᵀCov[k,l]e.
+        q = (b.swapaxes(1, 2) @ (value.kappa[i] @ b)).reshape(N, p * p)
+        psi = np.einsum("jq,jqab->jab", q, effects.squares)
+        cross = np.einsum("jq,jqa->ja", q, effects.crosses)
+        moved[i, : k * k] = (_flat(u @ psi) @ _flat(u).T).ravel()
+        moved[i, k * k :] = _flat(u) @ cross.ravel()
+    return moved
+
+
 def solve_sums(F: np.ndarray, f: np.ndarray, carry: np.ndarray) -> tuple[np.ndarray, np.ndarray, Condition]:
     """The functionals carried one step further back, g = -F⁻¹f, and F's condition.
 
@@ -173,15 +188,20 @@ def solve_sums(F: np.ndarray, f: np.ndarray, carry: np.ndarray) -> tuple[np.ndar
     return np.concatenate([inverse[:, :k] @ carry, inverse[:, k:]], axis=1), -inverse @ f, condition
 
 
+def noise_from_tensor(value: Value, tensor: np.ndarray) -> np.ndarray:
+    """`noise_by_agent` from the summed tensor."""
+    N, k = value.sigma.shape
+    return value.kappa.reshape(N, k * k) @ tensor.T
+
+
 def carry_value(value: Value, terms: Terms, g: np.ndarray, noise: np.ndarray | None) -> Value:
-    """κ ← κ + u(cγeᵀe)uᵀ + noise and σ ← σ + κ(new) g + u·drift + noise'. noise: the summed tensor."""
+    """κ ← κ + u(cγeᵀe)uᵀ + noise and σ ← σ + κ(new) g + u·drift + noise'. noise: of every agent, (N, k² + k)."""
     u, (N, k) = terms.slope, value.sigma.shape
     kappa = value.kappa + u @ terms.effects.effort @ u.swapaxes(1, 2)
     sigma = value.sigma + _times(u, terms.effects.drift)
     if noise is not None:
-        moved = value.kappa.reshape(N, k * k) @ noise.T
-        kappa += moved[:, : k * k].reshape(N, k, k)
-        sigma += moved[:, k * k :]
+        kappa += noise[:, : k * k].reshape(N, k, k)
+        sigma += noise[:, k * k :]
     return Value(kappa, sigma + kappa @ g)
 
 
@@ -216,7 +236,7 @@ def solve(game: Problem) -> Solution:
     """Backward for the feedback rules, forward for the play."""
     T, N, p = len(game.targets), game.layout.agents, game.layout.y_dim
     value, carry = initial_value(N), np.zeros((0, 0))
-    backward, conditions = [], np.empty(T)
+    backward, conditions, grown = [], np.empty(T), 1.0
     for t in reversed(range(T)):
         value = append_functionals(value, np.exp(-game.decay * (T - 1 - t)), game.targets[t])
         b = form_basis(carry, game.weights[t:], p)
@@ -224,10 +244,14 @@ def solve(game: Problem) -> Solution:
         terms = agents_terms(game, t, value, b, noisy)
         carry, g, condition = solve_sums(*sums(terms), carry)
         check_existence(t, condition)
-        conditions[t] = condition.scaled
+        conditions[t], grown = condition.scaled, max(grown, growth(condition))
         backward.append((carry, g, terms))
         if t > 0:
-            value = carry_value(value, terms, g, noise_tensor(terms) if noisy else None)
+            noise = None
+            if noisy:
+                few = len(g) ** 2 >= N
+                noise = noise_by_agent(terms, value) if few else noise_from_tensor(value, noise_tensor(terms))
+            value = carry_value(value, terms, g, noise)
     rule = Rule(game.layout, *(list(parts) for parts in zip(*reversed(backward), strict=True)))
 
     forecasts, decoders = np.empty((T + 1, N, p)), np.empty((T, game.layout.decoders[-1]))
@@ -245,4 +269,4 @@ def solve(game: Problem) -> Solution:
             if Z is not m:
                 surprise[group.agents] = _times(Z - m, beta)
         functionals = zeta + _flat(terms.basis) @ surprise.ravel()
-    return Solution(decoders, forecasts, conditions, rule)
+    return Solution(decoders, forecasts, conditions, rule, grown)

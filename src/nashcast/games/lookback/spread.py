@@ -67,7 +67,9 @@ class AgentPart:
         """What the server found from the sums of one step back."""
         self._carry = carry
         if back < len(self._game.targets) - 1:
-            noise = _unpacked(tensor, len(shift)) if tensor.size else None
+            noise = None
+            if tensor.size:
+                noise = reference.noise_from_tensor(self._value, _unpacked(tensor, len(shift)))
             self._value = reference.carry_value(self._value, self._terms[back], shift, noise)
 
     @_QUIET()
@@ -84,6 +86,12 @@ class AgentPart:
         self.decoders[t] = beta
         Z = game.features[t].reshape(game.layout.y_dim, -1)
         self.forecasts[t + 1, 0] = self.forecasts[t, 0] + Z @ beta
+
+
+def tensor_numbers(k: int) -> int:
+    """Numbers in a packed noise tensor."""
+    half = k * (k + 1) // 2
+    return half * (half + k)
 
 
 @lru_cache(maxsize=64)

@@ -289,4 +289,15 @@ def _play(
     return -1
 
 
+@njit(cache=True)
+def growth(header, common):
+    """`coupling.growth` of the game that was played last."""
+    shape = read_shape(address(header))
+    at = common_places(shape.lookback, shape.y_dim, shape.tensor_k)
+    most = 1.0
+    for back in range(shape.lookback):
+        most = max(most, common[at.conditions + back], np.sqrt(common[at.plain_conditions + back]))
+    return most
+
+
 play, play_on_many_cores = for_one_and_many_cores(_play)

@@ -61,6 +61,6 @@ def solve(game: Problem) -> Solution:
     conditions, plain = workspace.common[plan.conditions : plan.conditions + 2 * T].reshape(2, T)[:, ::-1]
     if failed >= 0:
         check_existence(failed, Condition(float(conditions[failed]), float(plain[failed])))
-    return Solution(
-        workspace.decoders, workspace.states, conditions, CompiledRule(plan, workspace.common, workspace.work)
-    )
+    rule = CompiledRule(plan, workspace.common, workspace.work)
+    grown = max(float(conditions.max()), float(np.sqrt(plain.max())))
+    return Solution(workspace.decoders, workspace.states, conditions, rule, grown)

@@ -1,0 +1,152 @@
+"""`nashcast reproduce`: the paper's tables, ablations and figures, beside what we get and beside simple baselines."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from nashcast.cli.printed import print_json
+from nashcast.cli.progress import Progress
+from nashcast.cli.report import report_of
+
+SUMMARIES = {
+    "datasets": "pictures of the five series",
+    "table1": "30 lines, with and without the game",
+    "validation": "8 lines on later slices, and the one the paper's game loses",
+    "lookback": "error over the look-back of the game",
+    "frequency": "error over the steps between games, and settings tuned for every tenth",
+    "weights": "mixture weights with and without the game",
+    "runtime": "seconds of whole runs",
+    "relu-growth": "growth of echo-state features with ReLU",
+    "normalisation": "echo states on unscaled data",
+    "errata": "what each erratum does to the tables",
+    "hyperparameters": "every combination of the paper's grids (up to an hour)",
+    "pretrain": "train the transformers of Table 1 (hours; each is kept as it is done)",
+    "all": "everything but pretrain",
+}
+
+
+def add_to(commands) -> None:
+    listed = "\n".join(f"  {name:16} {text}" for name, text in SUMMARIES.items())
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="the paper's tables and figures, beside ours and beside simple baselines",
+        description="Repeat the paper's experiments: printed numbers, ours with the exact game, persistence, agents "
+        "anchored without a game, and the best simple baseline, side by side.",
+        epilog=f"what to reproduce:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    reproduce.add_argument("what", choices=list(SUMMARIES), metavar="WHAT", help="see below")
+    reproduce.add_argument(
+        "--as-published", action="store_true",
+        help="also as the published code does it, on its own random draws, so that the printed digits come back",
+    )  # fmt: skip
+    reproduce.add_argument(
+        "--models", type=_models, metavar="LIST", help="some of transformer,rfn,esn (all that can be run)"
+    )
+    reproduce.add_argument("--seeds", type=_seeds, metavar="LIST", help="seeds of the random encoders (2024,2025,2026)")
+    reproduce.add_argument("--jobs", type=_jobs, metavar="N", help="runs at a time (one for each core)")
+    reproduce.add_argument(
+        "--out", type=Path, default=Path("reproduction"), metavar="FOLDER",
+        help="where results, records and reports go (reproduction); an interrupted run goes on from there",
+    )  # fmt: skip
+    reproduce.add_argument("--no-report", action="store_true", help="write the record, but no page and no figures")
+    reproduce.add_argument("--json", action="store_true", help="print one JSON object with the rows")
+    reproduce.set_defaults(run=run)
+
+
+def _models(text: str) -> tuple[str, ...]:
+    known = ("transformer", "rfn", "esn")
+    chosen = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not chosen or any(part not in known for part in chosen):
+        raise argparse.ArgumentTypeError(f"got {text!r}; pass some of {','.join(known)}")
+    return tuple(model for model in known if model in chosen)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
+    except ValueError:
+        seeds = ()
+    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32:
+        raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers from 0 on, such as 2024,2025,2026")
+    return seeds
+
+
+def _jobs(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"got {text!r}; pass a whole number from 1 on")
+    return int(text)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    from nashcast.paper.many import Options
+    from nashcast.paper.settings import MODELS, SEEDS
+    from nashcast.paper.studies import STUDIES, carry_out
+    from nashcast.records import study as records
+
+    progress = Progress(shown=not chosen.json)
+    if chosen.what == "pretrain":
+        _pretrain(progress, chosen.json)
+        return
+    options = Options(
+        chosen.out, chosen.seeds or SEEDS, chosen.models or MODELS, chosen.jobs, chosen.as_published, progress
+    )
+    names = list(STUDIES) if chosen.what == "all" else [chosen.what]
+    collected = {}
+    for name in names:
+        found = carry_out(name, options, _command(name, chosen))
+        progress.clear()
+        folder = records.write(chosen.out / name, found.study)
+        collected[name] = found.rows
+        if not chosen.json:
+            _show(found.study)
+        written = [] if chosen.no_report else report_of(folder)
+        if not chosen.json:
+            print(f"  record: {folder}" + (f"   report: {written[0]}" if written else ""), flush=True)
+    if chosen.json:
+        print_json({"rows": collected[names[0]]} if len(names) == 1 else {"studies": collected})
+
+
+def _command(name: str, chosen: argparse.Namespace) -> str:
+    words = ["nashcast", "reproduce", name]
+    words += ["--as-published"] if chosen.as_published else []
+    words += ["--models", ",".join(chosen.models)] if chosen.models else []
+    words += ["--seeds", ",".join(map(str, chosen.seeds))] if chosen.seeds else []
+    return shlex.join(words)
+
+
+def _show(study) -> None:
+    from nashcast.reports.formats import duration
+    from nashcast.reports.terminal import text_table
+
+    print(f"\n{study.title}   ({duration(study.seconds)})")
+    for table in study.tables:
+        print("\n" + text_table(table))
+    for note in study.notes:
+        print(f"- {note}")
+
+
+def _pretrain(progress: Progress, as_json: bool) -> None:
+    from nashcast.paper.pretrained import EPOCHS, encoder_folder, encoders_for, provenance
+    from nashcast.paper.settings import DATASETS
+
+    rows = []
+    for causal in (False, True):
+        for dataset in DATASETS:
+            way = "causal" if causal else "as published"
+
+            def show(agent: int, epoch: int, loss: float, label: str = f"{dataset}, {way}") -> None:
+                progress(f"{label}, agent {agent + 1} of 5", epoch, EPOCHS)
+
+            encoders_for(dataset, 5, causal=causal, progress=show)
+            rows += [provenance(dataset, agent, causal=causal) for agent in range(5)]
+            progress.clear()
+            if not as_json:
+                losses = ", ".join(f"{row['final_loss']:.3g}" for row in rows[-5:])
+                print(f"{dataset}, {way}: 5 encoders, last losses {losses}", flush=True)
+    if as_json:
+        print_json({"rows": rows})
+    else:
+        print(f"kept in {encoder_folder()}")

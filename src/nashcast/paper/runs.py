@@ -1,0 +1,111 @@
+"""One run of the paper: a setting, a seed, and one of three ways to play."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.agents.paper_agent import PaperAgent
+from nashcast.encoders.base import Noise
+from nashcast.federation.compiled.replay import replay_any
+from nashcast.federation.paper import LookbackGame, PaperFederation, Replay
+from nashcast.games.lookback.fast import need_numba
+from nashcast.paper.departures import Departures, Sampler
+from nashcast.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
+from nashcast.paper.pretrained import encoders_for, stream_for
+from nashcast.paper.settings import Setting
+from nashcast.streams import Stream, open_stream
+
+KAPPA, ETA = 1.0, 1.0  # in all of the paper's settings
+
+
+class Way(NamedTuple):
+    """How a run is made.
+
+    ours: the exact game, or none.   anchored: no game, but each step starts from the last observation.
+    published: as the published code does, with the departures that are switched on.
+    """
+
+    name: str
+    departures: Departures = Departures()
+
+
+OURS, ANCHORED, PUBLISHED = Way("ours"), Way("anchored"), Way("published")
+
+
+def stream_of(setting: Setting) -> Stream:
+    """The series as the paper's code gives it to this family; random features see the second target alone."""
+    name = "concept-y2" if (setting.model, setting.dataset) == ("rfn", "concept") else setting.dataset
+    return _opened(name, setting.rounds, setting.causal)
+
+
+@lru_cache(maxsize=32)
+def _opened(name: str, rounds: int | None, causal: bool) -> Stream:
+    stream = stream_for(name, causal=True) if causal else open_stream(name)
+    return stream._replace(inputs=stream.inputs[:rounds], targets=stream.targets[:rounds])
+
+
+def run(setting: Setting, seed: int, way: Way = OURS) -> Replay:
+    """The whole run. Encoders and their noise are the published ones of this seed, whatever the way."""
+    return federate(stream_of(setting), encoders_of(setting, seed), setting, seed, way)
+
+
+def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: int, way: Way = OURS) -> Replay:
+    """A run on any series, encoded already."""
+    # Runs may diverge, without game above all: that is a result, not an error.
+    with np.errstate(all="ignore"):
+        if way.name == "published":
+            return _published(setting, seed, stream, encoders, way.departures)
+        agents = [
+            PaperAgent(each, ridge=setting.ridge, decay=setting.decay, window=setting.window) for each in encoders
+        ]
+        anchored = way.name == "anchored"
+        game = LookbackGame(lookback=setting.lookback, every=setting.every) if setting.game and not anchored else None
+        federation = PaperFederation(
+            agents, game=game, anchored=anchored, ridge=KAPPA, budget=ETA, y_dim=stream.targets.shape[1],
+            start=stream.start, seed=seed,
+        )  # fmt: skip
+        return replay_any(federation, stream.inputs, stream.targets)
+
+
+def encoders_of(setting: Setting, seed: int) -> list[Encoded]:
+    """One for each agent, as the published code draws or trains them."""
+    of = setting
+    return _encoded(of.model, of.dataset, of.rounds, of.agents, of.features, of.noise, of.activation, of.causal, seed)
+
+
+@lru_cache(maxsize=32)
+def _encoded(model, dataset, rounds, agents, features, noise, activation, causal, seed) -> list[Encoded]:
+    # Settings that differ in nothing an encoder sees share its features: most of a grid does.
+    stream = stream_of(Setting(model, dataset, agents, 0.0, 1.0, 1, rounds=rounds, causal=causal))
+    x_dim, y_dim = stream.inputs.shape[1], stream.targets.shape[1]
+    if model == "transformer":
+        built = [each.build(x_dim, y_dim) for each in encoders_for(dataset, agents, causal=causal)]
+        return [Encoded(each.encode_series(stream.inputs, each.start(), 0, 0)[0]) for each in built]
+    draws = draw(model, seed, agents, x_dim, y_dim, features, len(stream.inputs))
+    if model == "rfn":
+        return random_features(draws, stream.inputs, float(noise))
+    return echo_states(draws, stream.inputs, float(noise), activation)
+
+
+def _published(setting: Setting, seed: int, stream: Stream, encoders: list[Encoded], departures: Departures) -> Replay:
+    need_numba("as published")
+    from nashcast.paper.published_run import replay_published
+
+    Z = np.stack([each.series for each in encoders])
+    N, R, p, d = Z.shape
+    means, covariance = Z, np.zeros((N, R if setting.game else 1, p, p, d, d))
+    sampler = Sampler(0, np.empty((1, 1, 1, 1)), np.empty((1, 1, 1)), 0.0)
+    echoes = [echo for each in encoders if (echo := each.echo(stream.inputs)) is not None]
+    moments = [m for each in encoders if (m := each.moments(stream.inputs, each.series, Noise(0, -1))) is not None]
+    if setting.game and moments:
+        means, covariance = np.stack([m.mean for m in moments]), np.stack([m.covariance for m in moments])
+    if setting.game and echoes:
+        drive, recurrent = np.stack([e.drive for e in echoes]), np.stack([e.recurrent for e in echoes])
+        sampler = Sampler(SAMPLES, drive, recurrent, float(setting.noise))
+    return replay_published(
+        stream, Z, means, covariance, sampler, ridge=setting.ridge, decay=setting.decay, window=setting.window,
+        lookback=setting.lookback, every=setting.every, mixture=(KAPPA, ETA), departures=departures, seed=seed,
+    )  # fmt: skip
