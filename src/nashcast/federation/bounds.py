@@ -42,6 +42,14 @@ class Bounds:
         with np.errstate(over="ignore"):
             return middle - half, middle + half
 
+    def around_all(self, middle: np.ndarray) -> np.ndarray:
+        """At every coverage, (coverages, 2, horizon, y_dim), round the federation's forecasts."""
+        horizon, y_dim = self._shape
+        forecasts = np.zeros((horizon + self._members, y_dim))
+        forecasts[:horizon] = middle
+        bounds = self._intervals.bounds(forecasts.ravel())
+        return bounds.reshape(len(bounds), 2, -1, y_dim)[:, :, :horizon]
+
     def save(self) -> dict[str, np.ndarray]:
         return self._intervals.save()
 

@@ -17,7 +17,7 @@ _OTHERS = tuple(name for name in RULES if name != "paper")
 
 
 def mixture_of(name: str) -> Callable:
-    """What makes the mixture of given columns and prior weights."""
+    """What makes the mixture of given columns, prior weights and horizons of the columns."""
     if name == ADAPTIVE:
         return AdaptiveMixture
     if name not in _OTHERS:
@@ -29,7 +29,7 @@ def mixture_of(name: str) -> Callable:
 class RuleMixture:
     """One expert rule for each column, behind the interface of `AdaptiveMixture`."""
 
-    def __init__(self, name: str, columns: int, prior: np.ndarray):
+    def __init__(self, name: str, columns: int, prior: np.ndarray, horizons: np.ndarray | None = None):
         self._rules = [aggregation_rule(name, len(prior)) for _ in range(columns)]
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
