@@ -122,6 +122,8 @@ class Federation(TableVerbs):
             said = self._forecast(inputs, time)
             self._count(said, target)
             loop = self._begun()
+            if self._bounds is not None:
+                self._bounds.issue(self.step)
             self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
             for scored in loop.learn(target):
                 self._score(scored)

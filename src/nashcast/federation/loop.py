@@ -58,6 +58,7 @@ class Scored(NamedTuple):
     forecasts: np.ndarray  # (horizon, y_dim), made 1 … horizon steps before it
     own: np.ndarray  # the members' forecasts of it, (members, y_dim)
     known: np.ndarray  # (horizon,)
+    step: int = 0  # of the last forecast before it
 
 
 class Loop:
@@ -223,7 +224,7 @@ class Loop:
         row = history.row_of(step)
         if row is not None:
             history.learn_season(row + 1)
-        return Scored(target, past.forecasts, past.own, known)
+        return Scored(target, past.forecasts, past.own, known, step)
 
     def _refresh(self) -> None:
         """Before a forecast: scales and season as they are now, and memories learnt again if those changed."""
