@@ -10,6 +10,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
+from nashcast.errors import InvalidInput
 from nashcast.streams.base import Stream
 
 ZONE = "Australia/Melbourne"
@@ -31,18 +32,22 @@ def hourly_load(steps: int = 2000, seed: int = 2024) -> Stream:
     )
 
 
-def load_table(hours: int = 4000, seed: int = 2024, *, damaged: bool = False) -> dict[str, list[Any]]:
+def load_table(
+    hours: int = 4000, seed: int = 2024, *, start: str = "2024-01-01", damaged: bool = False
+) -> dict[str, list[Any]]:
     """Columns "time" (the clock of Melbourne, without an offset), "load" in MW and "temperature" in °C, as lists.
 
-    hours: from 1 January 2024 on; daylight saving time ends on 7 April, hour 2329.
+    start: the first day. In 2024 clocks go back on 7 April.
     damaged: as recorded tables are: 1 % of each column is missing, 30 hours have no rows, one row comes twice.
     """
     n = check.integer("hours", hours, min=2)
     rng = seeds.generator(check.integer("seed", seed, min=0), "hourly load")
-    zone, start = ZoneInfo(ZONE), dt.datetime(2024, 1, 1, tzinfo=ZoneInfo(ZONE)).astimezone(dt.UTC)
-    clock = [(start + dt.timedelta(hours=k)).astimezone(zone).replace(tzinfo=None) for k in range(n)]
+    zone, first = ZoneInfo(ZONE), _first_day(start)
+    begun = first.replace(tzinfo=zone).astimezone(dt.UTC)
+    clock = [(begun + dt.timedelta(hours=k)).astimezone(zone).replace(tzinfo=None) for k in range(n)]
     hour, weekday = np.array([time.hour for time in clock]), np.array([time.weekday() for time in clock])
-    yearly = np.cos(2 * np.pi * (np.arange(n) / 8766 - 0.05))  # warmest in January
+    since_january = (first - dt.datetime(first.year, 1, 1)).days * 24 + np.arange(n)
+    yearly = np.cos(2 * np.pi * (since_january / 8766 - 0.05))  # warmest in January
     fronts = _autoregressive(rng, n, 0.985, 0.55)
     temperature = 15 + 6 * yearly + (5 + 1.5 * yearly) * np.sin(2 * np.pi * (hour - 9) / 24) + fronts
     cooling, heating = np.maximum(temperature - 22, 0), np.maximum(16 - temperature, 0)
@@ -56,6 +61,13 @@ def load_table(hours: int = 4000, seed: int = 2024, *, damaged: bool = False) ->
         rows = [*rows[:400], rows[399], *rows[430:]]
     columns = {"time": clock, "load": load.round(1).tolist(), "temperature": temperature.round(2).tolist()}
     return {name: [values[row] for row in rows] for name, values in columns.items()}
+
+
+def _first_day(start: str) -> dt.datetime:
+    try:
+        return dt.datetime.fromisoformat(start)
+    except (TypeError, ValueError):
+        raise InvalidInput("start", check.describe(start), "Pass a day, such as 2024-03-01.") from None
 
 
 def _autoregressive(rng: np.random.Generator, steps: int, memory: float, spread: float) -> np.ndarray:
