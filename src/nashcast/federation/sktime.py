@@ -29,6 +29,11 @@ class FederationForecaster(_forecasting.BaseForecaster):
 
     `fit` needs fh, which says how far to forecast. `update` learns new rows where it left off. Missing values of y are
     missing labels. Exogenous data are not used: a federation's inputs are known when a row is, sktime's in advance.
+
+    >>> import pandas as pd
+    >>> y = pd.Series([1.0, 3.0, 2.0] * 20)
+    >>> FederationForecaster().fit(y, fh=[1, 2, 3]).predict().round(1).tolist()
+    [1.0, 3.0, 2.0]
     """
 
     _tags: ClassVar[dict[str, Any]] = {
@@ -37,17 +42,12 @@ class FederationForecaster(_forecasting.BaseForecaster):
         "X_inner_mtype": "pd.DataFrame",
         "scitype:y": "univariate",
         "capability:exogenous": False,
-        "ignores-exogeneous-X": True,
         "requires-fh-in-fit": True,
         "capability:missing_values": True,
-        "handles-missing-data": True,
         "capability:insample": False,
         "capability:pred_int": True,
         "capability:pred_int:insample": False,
     }
-
-    # The federation remembers what it needs.
-    _config: ClassVar[dict[str, Any]] = {"remember_data": False}
 
     def __init__(self, make: Callable[..., Federation] | None = None):
         self.make = make
@@ -94,8 +94,12 @@ class FederationForecaster(_forecasting.BaseForecaster):
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Settings for sktime's own checks."""
-        return [{"make": _small_federation}]
+        return [{"make": _trend}, {"make": _season}]
 
 
-def _small_federation(horizon: int) -> Federation:
-    return Federation([Agent(encoders.Trend()), Agent(encoders.Seasonal())], horizon=horizon, x_dim=0)
+def _trend(horizon: int) -> Federation:
+    return Federation([Agent(encoders.Trend())], horizon=horizon, x_dim=0, game=None)
+
+
+def _season(horizon: int) -> Federation:
+    return Federation([Agent(encoders.Seasonal())], horizon=horizon, x_dim=0, game=None)

@@ -54,18 +54,18 @@ def read_table(value: Any) -> Table:
         remedy = "Pass a pandas or polars DataFrame, or a dict of columns."
         raise InvalidInput("table", check.describe(value), remedy)
     nw = narwhals()
+    names = list(getattr(value, "columns", ()))
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise InvalidInput("table", f"two columns {repeated!r}", "Give every column a name of its own.")
     try:
         frame = nw.from_native(value, eager_only=True)
     except TypeError:
         remedy = "Pass a pandas or polars DataFrame (collect a lazy one first), or a dict of columns."
         raise InvalidInput("table", check.describe(value), remedy) from None
-    names = list(frame.columns)
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise InvalidInput("table", f"two columns {repeated!r}", "Give every column a name of its own.")
     zones: dict[str | None, str] = {}
     columns = {}
-    for name in names:
+    for name in frame.columns:
         if not isinstance(name, str):
             raise InvalidInput("table", f"the column name {check.describe(name)}", "Name every column by a text.")
         columns[name] = _array(nw, frame[name], zones)
