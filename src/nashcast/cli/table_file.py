@@ -39,6 +39,7 @@ def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | N
     """The federation after the file, and the result."""
     from nashcast.experiments.build import maker
     from nashcast.experiments.config import load_live
+    from nashcast.federation.federation import Federation
     from nashcast.frames.files import read_file
     from nashcast.frames.layout import TableLayout
 
@@ -51,7 +52,7 @@ def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | N
     changes = {} if chosen.horizon is None else {"horizon": chosen.horizon}
     config = load_live(chosen.agents, changes)
     federation = maker(config, len(target), input_names=sorted(layout.input_names))()
-    if not hasattr(federation, "backtest"):
+    if not isinstance(federation, Federation):
         raise InvalidInput("--agents", f"the paper's federation in {chosen.agents}", "Leave out its table [paper].")
     progress = Progress(shown=not chosen.json)
     try:

@@ -44,10 +44,14 @@ class FederationForecaster(_forecasting.BaseForecaster):
         "capability:exogenous": False,
         "requires-fh-in-fit": True,
         "capability:missing_values": True,
+        "capability:update": True,
         "capability:insample": False,
         "capability:pred_int": True,
         "capability:pred_int:insample": False,
     }
+
+    # The federation remembers what it needs.
+    _config: ClassVar[dict[str, Any]] = {"remember_data": False}
 
     def __init__(self, make: Callable[..., Federation] | None = None):
         self.make = make
@@ -94,12 +98,8 @@ class FederationForecaster(_forecasting.BaseForecaster):
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Settings for sktime's own checks."""
-        return [{"make": _trend}, {"make": _season}]
+        return [{"make": _trend}]
 
 
 def _trend(horizon: int) -> Federation:
     return Federation([Agent(encoders.Trend())], horizon=horizon, x_dim=0, game=None)
-
-
-def _season(horizon: int) -> Federation:
-    return Federation([Agent(encoders.Seasonal())], horizon=horizon, x_dim=0, game=None)
