@@ -5,6 +5,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.mixing import error_scale, log_score
+from nashcast.mixing.error_scale import Errors
 from nashcast.mixing.log_score import CAP, FREEDOM, GROWTH, PRECISION, LogScore
 
 
@@ -148,3 +149,26 @@ def test_columns_learn_alone_and_only_from_labels():
         assert alone.steps[0] == together.steps[c] > 40
         for one, all_of_them in zip(alone, together, strict=True):
             np.testing.assert_allclose(one[0], all_of_them[c], rtol=1e-12, atol=1e-13)
+
+
+def test_at_horizon_h_a_label_counts_one_hth_and_memories_are_h_times_as_long():
+    rng, h, memory, scale_memory = np.random.default_rng(8), 6, 0.9, 0.8
+    errors, state = rng.standard_normal((80, 3)) * [0.5, 1.0, 2.0], log_score.init(1, 3)
+    score, squares, count = np.zeros(3), np.zeros(3), 0.0
+    for t, e in enumerate(errors):
+        young = log_score.GROWTH / (log_score.GROWTH * h + t)
+        fading, scale_fading = min(memory ** (1 / h), 1 - young / 5), min(scale_memory ** (1 / h), 1 - young)
+        count, squares = scale_fading * count + 1, scale_fading * squares + e**2
+        v, nu = squares / count, log_score.FREEDOM
+        score = fading * score - (0.5 * np.log(v) + 0.5 * (nu + 1) * np.log(1 + e**2 / (nu * v))) / h
+        score = np.maximum(score - score.max(), -log_score.CAP)
+        one = _errors(e)
+        log_score.learn(
+            state, one, np.full((1, 3), 1 / 3), memory=memory, scale_memory=scale_memory, horizons=np.array([float(h)])
+        )
+    np.testing.assert_allclose(state.score[0], score, rtol=1e-9)
+
+
+def _errors(values: np.ndarray) -> Errors:
+    nowhere = np.zeros(1, dtype=bool)
+    return Errors(values[None], np.ones((1, len(values)), dtype=bool), True, np.ones(1), nowhere, nowhere, nowhere)

@@ -29,6 +29,7 @@ NAMES = [
     "brownian",
     "brownian-normalised",
     "four-owners",
+    "hourly-load",
     "ecb",
     "ecb-desks",
     "water-flow",

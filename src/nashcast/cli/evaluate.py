@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from nashcast.cli import table_file
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
@@ -56,6 +57,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     evaluate.add_argument("--no-report", action="store_true", help="write the record, but no page and no figures")
     evaluate.add_argument("--json", action="store_true", help="print one JSON object with the rows")
+    table_file.add_options(evaluate, target=False)
     evaluate.set_defaults(run=run)
 
 
@@ -94,6 +96,13 @@ def run(chosen: argparse.Namespace) -> None:
     from nashcast.records import study as records
 
     begun = time.monotonic()
+    if chosen.horizon or chosen.date or chosen.inputs or chosen.agents:
+        if len(chosen.stream) != 1:
+            raise InvalidInput(
+                "--stream", f"{len(chosen.stream)} streams", "Pass one file: --stream FILE --target COLUMN."
+            )
+        table_file.evaluate(chosen.stream[0], chosen)
+        return
     if chosen.federation_only and chosen.methods:
         raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
     methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from nashcast.cli import table_file
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 
@@ -20,14 +21,16 @@ SHOWN_AGENTS = 10
 def add_to(commands) -> None:
     run = commands.add_parser(
         "run",
-        help="run a federation described in a file",
+        help="run a federation described in a file, or on a table of your own",
         description="Run the federation a TOML file describes on its stream: its error beside itself without the game "
-        "and beside persistence, its last weights, and a record of every step.",
+        "and beside persistence, its last weights, and a record of every step. Or run a federation over a CSV or "
+        "Parquet file: nashcast run load.csv --target load --date time --horizon 24.",
     )
     add_file_options(run)
     run.add_argument("--no-record", action="store_true", help="write nothing")
     run.add_argument("--overwrite", action="store_true", help="replace a record of other settings")
     run.add_argument("--seed", type=int, metavar="N", help="instead of the file's seed")
+    table_file.add_options(run)
     run.set_defaults(run=main)
 
 
@@ -87,6 +90,10 @@ def toml(value: Any) -> str:
 def main(chosen: argparse.Namespace) -> None:
     from nashcast.experiments.config import load
     from nashcast.experiments.run import check_folder, run, save
+
+    if chosen.target or not chosen.file.endswith(".toml"):
+        table_file.run(chosen)
+        return
 
     config = load(chosen.file, changes_of(chosen, "seed", "steps"))
     folder = chosen.out or Path("runs") / f"{slug(config.name)}-{config.seed}"

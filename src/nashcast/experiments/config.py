@@ -102,6 +102,13 @@ def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> Config:
     return parse(changed(read_toml(path), changes or {}, str(path)), source=str(path), folder=Path(path).parent)
 
 
+def load_live(path: str | Path | None, changes: Mapping[str, Any] | None = None) -> Config:
+    """The federation of a file whose stream comes from elsewhere; the default one without a file."""
+    document = {} if path is None else read_toml(path)
+    source, folder = ("settings", Path()) if path is None else (str(path), Path(path).parent)
+    return parse(changed(document, changes or {}, source), source=source, folder=folder, live=True)
+
+
 def parse(
     document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path(), live: bool = False
 ) -> Config:

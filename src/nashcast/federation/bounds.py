@@ -9,6 +9,10 @@ import numpy as np
 from nashcast.errors import InvalidInput
 from nashcast.federation.loop import Scored
 from nashcast.intervals import Intervals
+from nashcast.intervals.issued_log import IssuedLog
+
+# Labels may come so many steps late and still meet the intervals that were issued with their forecasts.
+_LATE = 24
 
 
 class Bounds:
@@ -16,7 +20,16 @@ class Bounds:
 
     def __init__(self, coverages: Sequence[float], y_dim: int, horizon: int, members: int):
         self._shape, self._members = (horizon, y_dim), members
-        self._intervals = Intervals((horizon + members) * y_dim, coverages)
+        ahead = np.concatenate([np.arange(1, horizon + 1), np.ones(members)]).repeat(y_dim)
+        self._intervals = Intervals((horizon + members) * y_dim, coverages, horizons=ahead if horizon > 1 else None)
+        # What was issued with the last forecasts, by their step; at horizon 1 a label meets what was issued last.
+        self._back = (ahead - 1).astype(np.int64)
+        self._issued = IssuedLog(self._intervals.issued(), horizon + _LATE) if horizon > 1 else None
+
+    def issue(self, step: int) -> None:
+        """The forecast of a step is final: its intervals are those of now."""
+        if self._issued is not None:
+            self._issued.add(step, self._intervals.issued())
 
     def learn(self, scored: Scored) -> None:
         """Forecasts whose label came; those of horizons without one teach nothing."""
@@ -25,7 +38,8 @@ class Bounds:
         if self._members:
             own = np.broadcast_to(target if scored.known[0] else np.full_like(target, np.nan), scored.own.shape)
             forecasts, targets = np.concatenate([forecasts, scored.own]), np.concatenate([targets, own])
-        self._intervals.learn(forecasts.ravel(), targets.ravel())
+        issued = None if self._issued is None else self._issued.at(scored.step - self._back, self._intervals.issued())
+        self._intervals.learn(forecasts.ravel(), targets.ravel(), issued)
 
     def around(self, coverage: float, middle: np.ndarray, member: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Low and high, (horizon, y_dim). middle: the federation's forecasts, or a member's (1, y_dim)."""
@@ -42,8 +56,19 @@ class Bounds:
         with np.errstate(over="ignore"):
             return middle - half, middle + half
 
+    def around_all(self, middle: np.ndarray) -> np.ndarray:
+        """At every coverage, (coverages, 2, horizon, y_dim), round the federation's forecasts."""
+        horizon, y_dim = self._shape
+        forecasts = np.zeros((horizon + self._members, y_dim))
+        forecasts[:horizon] = middle
+        bounds = self._intervals.bounds(forecasts.ravel())
+        return bounds.reshape(len(bounds), 2, -1, y_dim)[:, :, :horizon]
+
     def save(self) -> dict[str, np.ndarray]:
-        return self._intervals.save()
+        return self._intervals.save() | ({} if self._issued is None else self._issued.save())
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
-        self._intervals.restore(saved)
+        own = dict(saved)
+        if self._issued is not None:
+            self._issued.restore({name: own.pop(name) for name in self._issued.save() if name in own})
+        self._intervals.restore(own)

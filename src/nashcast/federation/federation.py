@@ -22,6 +22,7 @@ from nashcast.federation.objects import object_columns, objects_key, split_objec
 from nashcast.federation.records import Record, Replay
 from nashcast.federation.rules import mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
+from nashcast.federation.table_verbs import TableVerbs
 from nashcast.federation.trust import Trust
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
@@ -33,7 +34,7 @@ ADAPTIVE = "adaptive"
 _MOST_EARLY = 200
 
 
-class Federation:
+class Federation(TableVerbs):
     """Agents that forecast one stream together.
 
     agents: at least one `Agent`.   game: how they learn together, `JointGame()`, or None if each learns alone.
@@ -98,6 +99,11 @@ class Federation:
         self._lock = threading.RLock()
         self._bounds = self._new_bounds()
 
+    def __repr__(self) -> str:
+        names = [agent.name for agent in self._agents]
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        return f"Federation({shown}; horizon {self.horizon}, step {self.step})"
+
     def predict_one(self, x: Any, *, time: float = np.nan) -> Any:
         """The forecasts of the next targets, from x and all labels so far: (horizon, y_dim), without axes of length 1.
 
@@ -121,6 +127,8 @@ class Federation:
             said = self._forecast(inputs, time, objects)
             self._count(said, target)
             loop = self._begun()
+            if self._bounds is not None:
+                self._bounds.issue(self.step)
             self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
             for scored in loop.learn(target):
                 self._score(scored)

@@ -35,7 +35,7 @@ _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Settings(NamedTuple):
-    """game: the joint game, or None.   season: its length, if known.   rule: makes the mixture of (columns, prior)."""
+    """game: the joint game, or None.   season: its length, if known.   rule: makes the mixture."""
 
     game: JointGame | None
     horizon: int
@@ -60,6 +60,7 @@ class Scored(NamedTuple):
     forecasts: np.ndarray  # (horizon, y_dim), made 1 … horizon steps before it
     own: np.ndarray  # the members' forecasts of it, (members, y_dim)
     known: np.ndarray  # (horizon,)
+    step: int = 0  # of the last forecast before it
 
 
 class Loop:
@@ -85,7 +86,8 @@ class Loop:
         owners = [np.zeros(1 + len(LEVELS)), 1 + self._agents.owner, np.full(variants, 1 + N)]
         self.owner = np.concatenate(owners).astype(np.int64)  # the member each expert belongs to
         shares = np.bincount(self.owner, minlength=len(self.members))
-        self._mixture = settings.rule(p * H, 1.0 / (np.count_nonzero(shares) * shares[self.owner]))
+        prior = 1.0 / (np.count_nonzero(shares) * shares[self.owner])
+        self._mixture = settings.rule(p * H, prior, np.tile(np.arange(1, H + 1), p))
         # Which member each expert belongs to, (experts, members).
         self._members = (self.owner[:, None] == np.arange(len(self.members))).astype(np.float64)
         self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
@@ -132,6 +134,16 @@ class Loop:
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
         self.weights = np.add.reduce(by_member, axis=0) / p
         return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
+
+    def own_forecasts(self) -> np.ndarray:
+        """Each member's own forecasts, by the weights of its experts, (members, horizon, y_dim); after `forecast`."""
+        assert self._now is not None
+        said, mixed = self._now
+        p, H, K = said.experts.shape
+        weights = mixed.weights.reshape(p, H, K) + _SMALL_PART * said.awake
+        total = weights @ self._members
+        own = np.divide((weights * said.experts) @ self._members, total, out=np.zeros_like(total), where=total > 0.0)
+        return own.transpose(2, 1, 0)
 
     def learn(self, target: np.ndarray | None) -> list[Scored]:
         """The label of the present row, or None if it is not known (yet). Call `forecast` first."""
@@ -215,7 +227,7 @@ class Loop:
         row = history.row_of(step)
         if row is not None:
             history.learn_season(row + 1)
-        return Scored(target, past.forecasts, past.own, known)
+        return Scored(target, past.forecasts, past.own, known, step)
 
     def _refresh(self) -> None:
         """Before a forecast: scales and season as they are now, and memories learnt again if those changed."""

@@ -18,7 +18,7 @@ _OTHERS = tuple(name for name in RULES if name != "paper")
 
 
 def mixture_of(name: str | RuleFactory) -> Callable:
-    """What makes the mixture of given columns and prior weights."""
+    """What makes the mixture of given columns, prior weights and horizons of the columns."""
     if name == ADAPTIVE:
         return AdaptiveMixture
     if not isinstance(name, str):
@@ -32,7 +32,7 @@ def mixture_of(name: str | RuleFactory) -> Callable:
 class RuleMixture:
     """One expert rule for each column, behind the interface of `AdaptiveMixture`."""
 
-    def __init__(self, factory: RuleFactory, columns: int, prior: np.ndarray):
+    def __init__(self, factory: RuleFactory, columns: int, prior: np.ndarray, horizons: np.ndarray | None = None):
         self._rules = [factory(len(prior), 1) for _ in range(columns)]
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:

@@ -10,6 +10,7 @@ import numpy as np
 from nashcast.errors import InvalidInput
 from nashcast.federation.columns import Columns
 from nashcast.fields import Fields
+from nashcast.frames.live import LiveTable
 
 if TYPE_CHECKING:
     from nashcast.federation.federation import Federation
@@ -38,6 +39,7 @@ def saved(federation: Federation) -> tuple[dict[str, np.ndarray], dict[str, Any]
         "counts": dict(federation._counts),
         "absences": dict(federation._absences),
         "reasons": federation._reasons,
+        "table": None if federation._table is None else federation._table.save(),
     }
     return arrays, about
 
@@ -98,6 +100,7 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
         "history": deque(records, maxlen=federation.history.maxlen),
         "_counts": _counts(about, "counts"),
         "_absences": _counts(about, "absences"),
+        "_table": None if about.get("table") is None else LiveTable.restored(about["table"]),
         "_reasons": {str(name): str(reason)[:500] for name, reason in _table(about, "reasons").items()},
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.intervals.saved import checked_state
-from nashcast.intervals.tracking import PRIOR, Tracker
+from nashcast.intervals.tracking import PRIOR, Issued, Tracker
 
 COVERAGES = (0.8, 0.9, 0.95)
 
@@ -18,6 +18,8 @@ class Intervals:
     r"""Online prediction intervals at several coverages, for each target by itself.
 
     y_dim: numbers in a forecast.   coverages: nominal ones, each between 0 and 1.   memory: residuals remembered.
+    horizons: how many steps after its forecast each number becomes known, 1 by default. Beyond 1, pass what `issued`
+    gave with a forecast to `learn`.
 
     Over any stretch of time the number of misses stays close to $\alpha$ times its length, whatever the series does:
     the misses still owed shift the quantile that is aimed at. See docs/explanation/intervals.md.
@@ -30,7 +32,14 @@ class Intervals:
     True
     """
 
-    def __init__(self, y_dim: int = 1, coverages: Sequence[float] = COVERAGES, *, memory: int = 250):
+    def __init__(
+        self,
+        y_dim: int = 1,
+        coverages: Sequence[float] = COVERAGES,
+        *,
+        memory: int = 250,
+        horizons: Sequence[int] | np.ndarray | None = None,
+    ):
         self.y_dim = check.integer("y_dim", y_dim, min=1)
         levels = np.atleast_1d(check.numbers("coverages", coverages, "(coverages,)"))
         if levels.ndim != 1 or not len(levels) or not ((levels > 0.0) & (levels < 1.0)).all():
@@ -41,7 +50,10 @@ class Intervals:
         # The tracker's coverages ascend, because wider intervals contain narrower ones.
         ascending = np.argsort(levels, kind="stable")
         self._asked = np.argsort(ascending)
-        self._tracker = Tracker(self.y_dim, 1.0 - levels[ascending], W)
+        h = None if horizons is None else check.array("horizons", horizons, (self.y_dim,), "(y_dim,)")
+        if h is not None:
+            check.in_range("horizons", h, min=1.0)
+        self._tracker = Tracker(self.y_dim, 1.0 - levels[ascending], W, h)
 
     def bounds(self, forecast: np.ndarray) -> np.ndarray:
         """The intervals round a forecast, (coverages, 2, y_dim): low, high. Infinite until a target was learnt."""
@@ -54,12 +66,19 @@ class Intervals:
         """Half of the width of the intervals at one of the coverages, (y_dim,)."""
         return self._tracker.widths().widths[:, self._asked[self.coverages.index(coverage)]]
 
-    def learn(self, forecast: np.ndarray, target: np.ndarray) -> None:
-        """The target of a forecast is known; a column learns nothing where target - forecast is NaN or infinite."""
+    def issued(self) -> Issued:
+        """What the intervals round the next forecasts are made of: to be passed to `learn` with their targets."""
+        return self._tracker.issued()
+
+    def learn(self, forecast: np.ndarray, target: np.ndarray, issued: Issued | None = None) -> None:
+        """The target of a forecast is known; a column learns nothing where target - forecast is NaN or infinite.
+
+        issued: with the forecast, if something was learnt since.
+        """
         y, f = self._vector("target", target), self._vector("forecast", forecast)
         with np.errstate(invalid="ignore", over="ignore"):
             residuals = y - f
-        self._tracker.learn(residuals)
+        self._tracker.learn(residuals, issued)
 
     def replay(self, forecasts: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """A whole series (steps, y_dim): the intervals before each target was known, (steps, coverages, 2, y_dim)."""

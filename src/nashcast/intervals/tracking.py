@@ -6,6 +6,10 @@ For each column and half-life h there is a scale σ_h, a fading mean of absolute
 units of the scale before them: the scores. A candidate half-width is σ_h times the quantile of the scores at a level
 that the debt S = Σ (α - miss) corrects with one of the gains. Candidates are averaged with weights from their fading
 pinball losses.
+
+A label h steps after its forecast meets the half-widths, candidates and scales that were issued with the forecast, not
+those of the moment: by then they know the h - 1 overlapping residuals before it. A debt S counts S/h there, since
+misses of overlapping forecasts come in runs.
 """
 
 from __future__ import annotations
@@ -91,16 +95,25 @@ class Widths(NamedTuple):
     widths: np.ndarray
 
 
+class Issued(NamedTuple):
+    """What the intervals of a forecast were made of.   scales: (p, H).   candidates: (p, C, H G).   widths: (p, C)."""
+
+    scales: np.ndarray
+    candidates: np.ndarray
+    widths: np.ndarray
+
+
 class Tracker:
     """The state of all columns and the half-widths of the next intervals.
 
-    misses: α for each coverage, descending.   memory: scores remembered.
+    misses: α for each coverage, descending.   memory: scores remembered.   horizons: h of each column, 1 by default.
 
     Operations on small arrays of one shape are twice as fast as those that broadcast. So the constants below have the
     shape of the candidates, and only what depends on the state is broadcast.
     """
 
-    def __init__(self, columns: int, misses: np.ndarray, memory: int):
+    def __init__(self, columns: int, misses: np.ndarray, memory: int, horizons: np.ndarray | None = None):
+        self._pace = None if horizons is None else (1.0 / horizons)[:, None, None]
         p, H, G, C = columns, len(HALF_LIVES), len(GAINS), len(misses)
         self._misses, self._memory = misses, memory
         self._largest_fade = largest_fade(float(misses.min()))
@@ -131,9 +144,18 @@ class Tracker:
                 self._next = self._compute_widths()
         return self._next
 
-    def learn(self, residuals: np.ndarray) -> None:
-        """One residual per column, (p,). A column whose residual is not finite learns nothing."""
-        met, s = self.widths(), self._state
+    def issued(self) -> Issued:
+        """What the intervals of the next forecasts are made of."""
+        now = self.widths()
+        return Issued(self._state.scales.copy(), now.candidates, now.widths)
+
+    def learn(self, residuals: np.ndarray, issued: Issued | None = None) -> None:
+        """One residual per column, (p,). A column whose residual is not finite learns nothing.
+
+        issued: with their forecasts; what the present ones are made of if left out.
+        """
+        s = self._state
+        met = Issued(s.scales, *self.widths()) if issued is None else issued
         with np.errstate(all="ignore"):
             a = np.abs(residuals)
             known = a < inf
@@ -142,9 +164,13 @@ class Tracker:
             self._next = None
             scored = _rows(known if self._all_seen else known & (s.seen > 0))
             if scored is not None:
-                self._settle_debts(scored, a, met.widths)
-                self._add_losses(scored, counted, met.candidates)
-                self._add_scores(scored, counted)
+                # Of forecasts that were issued without an interval, only the size is learnt.
+                bounded = scored if issued is None else _rows(known & (s.seen > 0) & np.isfinite(met.widths[:, 0]))
+                if bounded is not None:
+                    self._settle_debts(bounded, a, met.widths)
+                    self._add_losses(bounded, counted, met.candidates)
+                scales = s.scales if issued is None else np.where(met.scales > 0.0, met.scales, s.scales)
+                self._add_scores(scored, counted, scales)
             rows = scored if self._all_seen else _rows(known)
             if rows is not None:
                 self._add_residuals(rows, counted)
@@ -187,6 +213,8 @@ class Tracker:
         s = self._state
         debts = np.empty_like(self._candidate_gains)
         debts[...] = s.debts[..., None]
+        if self._pace is not None:
+            debts *= self._pace
         share = np.maximum(debts * (1.0 / OWED), debts * (1.0 / TOO_MANY))
         correction = share * share * share + self._candidate_gains * debts
         odds = np.exp(-np.maximum(correction, -MAX_CORRECTION)) * self._candidate_odds
@@ -228,10 +256,10 @@ class Tracker:
         s.losses[rows] = s.losses[rows] * LOSS_FADE + pinball
         s.size[rows] = s.size[rows] * LOSS_FADE + a
 
-    def _add_scores(self, rows, a: np.ndarray) -> None:
+    def _add_scores(self, rows, a: np.ndarray, scales: np.ndarray) -> None:
         """The residuals in units of the scales take the place of the oldest scores, or of empty ones."""
         s, a = self._state, a[rows]
-        scores = np.minimum(a[:, None] / s.scales[rows], MAX_SCORE)
+        scores = np.minimum(a[:, None] / scales[rows], MAX_SCORE)
         if np.count_nonzero(a) < len(a):
             scores[a == 0.0] = 0.0
         place = (s.seen[rows] + (len(PRIOR) - 1)) % self._memory

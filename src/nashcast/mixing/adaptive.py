@@ -3,6 +3,10 @@
 The rules are ML-Poly and log scores with a long, a middle and a short memory. ML-Poly and a log score over
 {persistence, the four rules} give two forecasts, which a log score mixes. docs/explanation/mixing.md says what each is
 worth. A column is one target at one horizon; every column has weights of its own.
+
+Forecasts h steps ahead overlap, so h labels in a row say about as much as one: the log scores count them as 1/h, and
+the last rules, which learn from the same labels again, decide on 1/h of the forecast. The rest is the plain mean of the
+four rules.
 """
 
 from __future__ import annotations
@@ -44,6 +48,8 @@ class Mixed(NamedTuple):
 class AdaptiveMixture:
     """prior: weights of the experts before anything is learnt, (experts,). The first expert is persistence.
 
+    horizons: how many steps ahead each column forecasts, (columns,); 1 if left out.
+
     >>> import numpy as np
     >>> mixture = AdaptiveMixture(1, np.array([0.5, 0.5]))
     >>> leverage, awake, labelled = np.zeros((1, 2)), np.ones((1, 2), dtype=bool), np.ones(1, dtype=bool)
@@ -55,8 +61,13 @@ class AdaptiveMixture:
     array([[0., 1.]])
     """
 
-    def __init__(self, columns: int, prior: np.ndarray):
+    def __init__(self, columns: int, prior: np.ndarray, horizons: np.ndarray | None = None):
         experts, speeds = len(prior), (len(SCORE_MEMORY),)
+        alike = horizons is None or bool((horizons == 1).all())
+        self._horizons = None if alike else np.asarray(horizons, dtype=np.float64)
+        self._precision = (
+            log_score.PRECISION if self._horizons is None else log_score.PRECISION / self._horizons[:, None]
+        )
         self._log_prior = np.log(prior / prior.sum())
         # Of the log scores over rules and over what makes the forecast; the second weighs fewer.
         self._top_log_prior = np.full((2, 1, 1 + RULES), -np.inf)
@@ -101,11 +112,16 @@ class AdaptiveMixture:
         both[1] = np.vecdot(poly, over_rules.values)[:, None]
         both[1, :, 1] = np.vecdot(top_scores[0], over_rules.values)
         over_both = over_rules._replace(values=both)
-        log_score.learn(state.top_scores, over_both, top_scores, memory=TOP_MEMORY, scale_memory=_TOP_SCALE_MEMORY)
+        h = self._horizons
+        top_memory = {"memory": TOP_MEMORY, "scale_memory": _TOP_SCALE_MEMORY, "horizons": h}
+        log_score.learn(state.top_scores, over_both, top_scores, **top_memory)
         scale = step_scale(errors)
         ml_poly.learn_gains(state.top_poly, linear_gains(over_rules, poly), scale)
         ml_poly.learn_gains(state.poly, linear_gains(errors, rules[:, 0]), scale)
-        each, memory = rules[:, 1:].swapaxes(0, 1), {"memory": _SCORE_MEMORY, "scale_memory": _SCALE_MEMORY}
+        each, memory = (
+            rules[:, 1:].swapaxes(0, 1),
+            {"memory": _SCORE_MEMORY, "scale_memory": _SCALE_MEMORY, "horizons": h},
+        )
         log_score.learn(state.scores, errors, each, **memory, leverage=leverage)
         self._labels += labelled
         return errors
@@ -129,7 +145,8 @@ class AdaptiveMixture:
         columns, experts = leverage.shape
         weights = np.empty((columns, RULES, experts))
         weights[:, 0] = ml_poly.weights(self._state.poly, awake)
-        weights[:, 1:] = log_score.weights(self._state.scores, self._log_prior, awake, leverage).swapaxes(0, 1)
+        scores = log_score.weights(self._state.scores, self._log_prior, awake, leverage, self._precision)
+        weights[:, 1:] = scores.swapaxes(0, 1)
         return weights
 
     def _top_weights(self) -> TopWeights:
@@ -137,7 +154,12 @@ class AdaptiveMixture:
             poly = ml_poly.weights(self._state.top_poly)
             scores = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
             score, last = scores
-            self._top = TopWeights(last[:, :1] * poly + last[:, 1:_LAST_EXPERTS] * score, poly, scores)
+            forecast = last[:, :1] * poly + last[:, 1:_LAST_EXPERTS] * score
+            if self._horizons is not None:
+                part = 1.0 / self._horizons[:, None]
+                forecast *= part
+                forecast[:, 1:] += (1.0 - part) / RULES
+            self._top = TopWeights(forecast, poly, scores)
         return self._top
 
 

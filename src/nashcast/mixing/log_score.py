@@ -8,6 +8,9 @@ wrong for long has weight again within a few steps of a change. The weights are 
 
 Memory lengthens with the stream, since experts learn fastest at its beginning: at step t nothing weighs more than it
 would with a memory of t / GROWTH steps.
+
+Forecasts h steps ahead overlap: h labels in a row say about as much as one. With the horizon h given, a log likelihood
+counts 1/h, memories are h times as long, and the exponent of (v q) is PRECISION / h.
 """
 
 from __future__ import annotations
@@ -54,15 +57,15 @@ def weights(
     log_prior: np.ndarray,
     awake: np.ndarray | None = None,
     leverage: np.ndarray | None = None,
-    precision: float = PRECISION,
+    precision: float | np.ndarray = PRECISION,
 ) -> np.ndarray:
     """(columns, experts), 0 where asleep.
 
     log_prior: (experts,).   awake: bool, (columns, experts) or (experts,).   leverage: h, the same shapes, 0 if left
-    out.   precision: the exponent of (v q); 0 leaves it out.
+    out.   precision: the exponent of (v q), one number or (columns, 1); 0 leaves it out.
     """
     logs = state.score + log_prior
-    if precision > 0.0:
+    if np.any(precision):
         v = np.maximum(state.squares, _floor(state.squares))
         if leverage is not None:
             v *= 1.0 + leverage
@@ -82,12 +85,14 @@ def learn(
     memory: float | np.ndarray,
     scale_memory: float | np.ndarray,
     leverage: np.ndarray | None = None,
+    horizons: np.ndarray | None = None,
 ) -> LogScoreState:
     """One step, in place; columns without a label learn nothing. A sleeping expert counts as the mixture.
 
     weights: those the step was forecast with, (columns, experts).
     memory, scale_memory: in (0, 1], one number or (columns,): what a step weighs of the next one, of the scores and
-    of the squared errors.   leverage: h ≥ 0, (columns, experts) or (experts,).
+    of the squared errors, at horizon 1.   leverage: h ≥ 0, (columns, experts) or (experts,).
+    horizons: how many steps ahead each column forecasts, (columns,); 1 if left out.
     """
     e, awake = errors.values, errors.awake
     q = None if leverage is None else 1.0 + leverage
@@ -96,7 +101,11 @@ def learn(
         labelled = np.asarray(awake.any(axis=-1))
         e = np.where(awake, e, mixture_error(errors, weights)[..., None])
         q = None if q is None else np.where(awake, q, 1.0)
-    young = GROWTH / (GROWTH + state.steps)
+    if horizons is None:
+        young = GROWTH / (GROWTH + state.steps)
+    else:
+        memory, scale_memory = memory ** (1.0 / horizons), scale_memory ** (1.0 / horizons)
+        young = GROWTH / (GROWTH * horizons + state.steps)
     fading, scale_fading = np.minimum(memory, 1.0 - young / 5.0), np.minimum(scale_memory, 1.0 - young)
     complete = labelled is None or bool(labelled.all())
     score, squares, count, _ = state if complete else [part.copy() for part in state]
@@ -112,14 +121,16 @@ def learn(
     if q is not None:
         variance *= q
     score *= fading[..., None]
-    score -= 0.5 * np.log(variance)
+    half = 0.5 if horizons is None else 0.5 / horizons[:, None]
+    score -= half * np.log(variance)
     variance *= FREEDOM
-    score -= 0.5 * (FREEDOM + 1.0) * np.log1p(e2 / variance)
+    score -= half * (FREEDOM + 1.0) * np.log1p(e2 / variance)
     score -= np.maximum.reduce(score, axis=-1, keepdims=True)
     np.maximum(score, -CAP, out=score)
     if complete:
         state.steps[:] += 1
     else:  # columns without a label keep what they have
+        assert labelled is not None
         np.copyto(state.score, score, where=labelled[..., None])
         np.copyto(state.squares, squares, where=labelled[..., None])
         np.copyto(state.count, count, where=labelled)

@@ -16,6 +16,7 @@ from nashcast.streams.ecb_rates import ecb_desks, ecb_rates
 from nashcast.streams.ett import ETT_VALIDATION, ett
 from nashcast.streams.files import is_here
 from nashcast.streams.four_owners import four_owners
+from nashcast.streams.hourly_load import hourly_load
 from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KnownFile
 from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
@@ -93,6 +94,10 @@ _STREAMS: dict[str, _Kind] = {
     ),
     "four-owners": _Kind(
         four_owners, "simulated: four correlated inputs, one to an owner", (500, 4, 1), "made by formula"
+    ),
+    "hourly-load": _Kind(
+        hourly_load, "simulated: electricity demand of a region, hourly, from its temperature", (2000, 1, 1),
+        "made by formula",
     ),
     "ecb": _Kind(
         ecb_rates, "US dollars for a euro, the last 2000 days", (2000, 8, 1),
