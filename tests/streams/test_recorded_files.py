@@ -147,7 +147,8 @@ def test_adding_what_is_not_there_or_not_known(toy, tmp_path):
     assert refused(lambda: add(tmp_path / "no.csv")) == words
     assert refused(lambda: add(tmp_path)).startswith(f"file: got {tmp_path}, which is no file.")
     assert refused(lambda: add(toy)) == (
-        f"file: got {toy}, which is none of the recorded files. Say which it is: --as boc or --as ett or --as air-quality. "
+        f"file: got {toy}, which is none of the recorded files. "
+        "Say which it is: --as boc or --as ett or --as air-quality. "
         f"A file of your own needs no adding: nashcast data show file --set path={toy}."
     )
     with pytest.raises(nc.NashcastError, match=r"cannot write .*toy\.csv/toy\.csv: File exists"):
