@@ -60,13 +60,16 @@ def test_an_agent_alone_is_a_federation_of_one(same_run):
         np.testing.assert_allclose(said[:, :, k], replayed([agent], stream, None), rtol=1e-12, atol=1e-12)
 
 
-def test_a_suspect_label_is_left_out_as_the_federation_leaves_it_out():
-    targets = SMALL.targets.copy()
-    targets[40] = 1e6
-    stream = SMALL._replace(targets=targets)
+def test_a_wild_label_is_treated_as_the_federation_treats_it():
+    targets = simulated_owners("lying", steps=160).targets.copy()
+    targets[120] = 1e6
+    targets[140:] += 90.0
+    stream = simulated_owners("lying", steps=160)._replace(targets=targets)
     agents = owners_agents(stream, "simple", 3)
     found = expert_run(agents, stream, 3)
-    assert np.flatnonzero(~found.accepted).tolist() == [40]
+    assert 120 not in [step for steps in found.learnt for step in steps]
+    assert found.learnt[141] == [140, 141]  # the jump was in doubt until it was confirmed
+    assert found.begun == 0
     np.testing.assert_array_equal(rules.adaptive(found, stream, found.own), replayed(agents, stream, None))
 
 

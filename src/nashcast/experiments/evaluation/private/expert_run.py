@@ -16,7 +16,9 @@ from nashcast.streams import Stream
 class ExpertRun(NamedTuple):
     """members: persistence, the agents, the joint game.   seconds: for all steps.
 
-    accepted: whether a label was learnt from; one that is suspect is not.
+    learnt: after each step, the steps whose labels the mixture learnt: the step itself, one before it whose label was
+    in doubt, or none.   begun: the step from which the mixture's memory begins: 0, or where the federation has begun
+    again without wild labels.
     """
 
     members: list[str]
@@ -24,7 +26,8 @@ class ExpertRun(NamedTuple):
     experts: np.ndarray  # what each forecast, (steps, y_dim, experts)
     leverage: np.ndarray  # (steps, y_dim, experts)
     awake: np.ndarray  # (steps, experts)
-    accepted: np.ndarray  # (steps,)
+    learnt: list[list[int]]
+    begun: int
     forecasts: np.ndarray  # the federation's, (steps, y_dim)
     seconds: float
 
@@ -48,24 +51,40 @@ def expert_run(agents: list[Agent], stream: Stream, seed: int) -> ExpertRun:
     federation = Federation(
         agents, x_dim=stream.inputs.shape[1], y_dim=p, start=stream.start, seed=seed, coverages=(), history=0
     )
-    said, accepted, forecasts = [], np.zeros(steps, dtype=bool), np.empty((steps, p))
-    begun = time.perf_counter()
+    said, forecasts, learnt, begun = [], np.empty((steps, p)), [], 0
+    loop: Loop | None = None
+    started = time.perf_counter()
     for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):
         forecasts[t] = federation.predict_one(x)
-        loop = begun_loop(federation)
+        if loop is not begun_loop(federation):
+            loop, begun = begun_loop(federation), t
+            watched = _watch(loop)
         assert loop._now is not None
         said.append(loop._now[0])
-        suspect = loop.suspect_labels
         federation.learn_one(x, y)
-        accepted[t] = loop.suspect_labels == suspect
-    seconds = time.perf_counter() - begun
-    loop = begun_loop(federation)
+        learnt.append(watched[:])
+        watched.clear()
+    seconds = time.perf_counter() - started
+    assert loop is not None
     return ExpertRun(
         loop.members, loop.owner, np.stack([each.experts[:, 0] for each in said]),
-        np.stack([each.leverage for each in said]), np.stack([each.awake for each in said]), accepted, forecasts,
+        np.stack([each.leverage for each in said]), np.stack([each.awake for each in said]), learnt, begun, forecasts,
         seconds,
     )  # fmt: skip
 
 
 def begun_loop(federation: Federation) -> Loop:
     return federation._begun()
+
+
+def _watch(loop: Loop) -> list[int]:
+    """A list to which the steps are added whose labels the loop learns."""
+    found: list[int] = []
+    learn = loop._learn_labels
+
+    def watched(step: int, *arguments):
+        found.append(step)
+        return learn(step, *arguments)
+
+    loop._learn_labels = watched
+    return found

@@ -25,14 +25,19 @@ def adaptive(run: ExpertRun, stream: Stream, columns: np.ndarray) -> np.ndarray:
     prior = np.array([1.0 / (len(members) * each[owner]) for owner in run.owner[columns].tolist()])
     mixture, said = AdaptiveMixture(p, prior), np.empty((steps, p))
     labelled = np.ones(p, dtype=bool)
-    for t in range(steps):
+
+    def row(t: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # In rows, as the federation has them: the rounding of sums depends on the order in memory.
         experts, leverage = (np.ascontiguousarray(part[t][:, columns]) for part in (run.experts, run.leverage))
-        awake = np.repeat(run.awake[t, columns][None], p, axis=0)
-        mixed = mixture.mix(experts, leverage, awake)
+        return experts, leverage, np.repeat(run.awake[t, columns][None], p, axis=0)
+
+    for t in range(steps):
+        if t == run.begun:
+            mixture = AdaptiveMixture(p, prior)
+        mixed = mixture.mix(*row(t))
         said[t] = mixed.forecast
-        if run.accepted[t]:
-            mixture.learn(mixed, experts, leverage, awake, stream.targets[t], labelled)
+        for step in run.learnt[t]:
+            mixture.learn(mixed if step == t else None, *row(step), stream.targets[step], labelled)
     return said
 
 
