@@ -1,6 +1,6 @@
 """The private-information benchmark in full: simple and rich agents, and the task of published vertical forecasting.
 
-    python benchmarks/private.py [--agents simple,rich] [--streams tmy3-temperature,…] [--jobs 2] [--kept FOLDER]
+    python benchmarks/private.py [--agents simple,rich] [--streams ett,…] [--places 8] [--jobs 2] [--kept FOLDER]
 
 Runs what `nashcast evaluate --private` runs, with results kept in FOLDER as they come, so that the same command goes
 on where it was stopped. Writes benchmarks/private.json, docs/private-evaluation.md and docs/images/private/.
@@ -26,7 +26,7 @@ from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
 from nashcast.experiments.evaluation.private.agents import KINDS
 from nashcast.experiments.evaluation.private.ratios import PRIVATE_KEYS, private_rows, ratios, summary
 from nashcast.experiments.evaluation.private.study import study_of
-from nashcast.experiments.evaluation.private.vertical import vertical_rows
+from nashcast.experiments.evaluation.private.vertical import PLACES, vertical_rows
 from nashcast.records.study import Column, Study, Table, plain
 from nashcast.reports.figures import draw
 from nashcast.reports.markdown import markdown_table
@@ -95,6 +95,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--agents", default=",".join(KINDS), metavar="LIST", help="kinds of agents (simple,rich)")
     parser.add_argument("--streams", default="", metavar="LIST", help="names of private streams (all)")
+    parser.add_argument("--places", type=int, default=PLACES, metavar="N", help="windows of each length (8)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     parser.add_argument(
         "--kept", type=Path, default=ROOT / "build" / "private", metavar="FOLDER", help="results so far"
@@ -120,7 +121,7 @@ def main() -> None:
         ]
         record["agents"][kind] = {**kept, "figures": figures}
     try:
-        record["vertical"] = vertical_rows()
+        record["vertical"] = vertical_rows(places=chosen.places)
     except NashcastError as error:
         print(f"no comparison with SARIMAX: {error}")
         record["vertical"] = []
