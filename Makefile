@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test test-slow bench remote check format figures reproduction evaluation clean
+.PHONY: setup demo test test-slow bench remote check format figures reproduction evaluation private clean
 
 setup: $(VENV)/ready-dev
 
@@ -44,6 +44,9 @@ reproduction: $(VENV)/ready-dev
 
 evaluation: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/federation.py
+
+private: $(VENV)/ready-dev
+	$(BIN)/python benchmarks/private.py
 
 clean:
 	rm -rf $(VENV) build

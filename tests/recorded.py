@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 _FOLDER = Path(__file__).parents[2] / "shared" / "data"
-_FILES = {"boc": "bank_of_canada_exchange_rates.csv", "ett": "ETTh1.csv"}
+_FILES = {"boc": "bank_of_canada_exchange_rates.csv", "ett": "ETTh1.csv", "air": "AirQualityUCI.csv"}
 
 
 def recorded_folder() -> Path:
-    """The folder with ETTh1.csv and bank_of_canada_exchange_rates.csv, or the test is skipped, saying why."""
+    """The folder with the recorded files, or the test is skipped, saying why."""
     for file in _FILES.values():
         if not (_FOLDER / file).is_file():
             pytest.skip(f"the recorded data are not here: no {file} in a folder shared/data beside the checkout")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nashcast.cli.main import main
+from nashcast.experiments.evaluation.declared import private_streams
 from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.rows import KEYS
 from nashcast.records import study as records
@@ -103,12 +104,54 @@ def test_the_streams_held_out(capsys, tmp_path, monkeypatch):
     assert "pip install 'nashcast[recordings]'" in capsys.readouterr().err
 
 
+@pytest.fixture
+def short_streams(monkeypatch):
+    """Three of the private streams, cut to their first steps."""
+    found = [each for each in private_streams() if each.label in ("owners-independent", "owners-0.9", "owners-lying")]
+    short = [each._replace(options=(*each.options, ("steps", 60))) for each in found]
+    monkeypatch.setattr("nashcast.experiments.evaluation.declared.private_streams", lambda: short)
+    return [each.label for each in short]
+
+
+def test_private_rows_as_json(capsys, tmp_path, short_streams):
+    words = ["evaluate", "--private", "--jobs", "1", "--no-report", "--output", str(tmp_path / "out"), "--json"]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(dict.fromkeys(row["stream"] for row in found["rows"])) == short_streams
+    assert all(tuple(row) == (*KEYS, "owners", "rounds", "bytes") for row in found["rows"])
+    lying = {row["method"]: row for row in found["rows"] if row["stream"] == "owners-lying"}
+    assert {"federation", "ML-Poly", "stacking", "joint game alone", "paper's game", "liar alone"} <= set(lying)
+    assert {row["owners"] for row in lying.values()} == {5}
+    assert (lying["federation"]["rounds"], lying["paper's game"]["rounds"]) == (1, 7)
+    by_stream = {line["stream"]: line for line in found["streams"]}
+    errors = {row["stream"]: row["mse_after_warmup"] for row in found["rows"] if row["method"] == "federation"}
+    assert by_stream["owners-lying"]["cost"] == pytest.approx(errors["owners-lying"] / errors["owners-independent"])
+    assert by_stream["owners-0.9"]["cost"] is None
+    assert found["summary"]["simulated"]["streams"] == 3
+    assert records.read(tmp_path / "out").command == "nashcast evaluate --private --agents simple"
+
+
+def test_private_tables_and_figure(capsys, tmp_path, short_streams):
+    words = ["evaluate", "--private", "--methods", "ML-Poly,pooled regression", "--jobs", "1"]
+    assert main([*words, "--output", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    for text in ("÷ ML-Poly", "What 5 owners and the server exchange in a step", "simulated, 3 streams"):
+        assert text in shown
+    assert (tmp_path / "out" / "figures" / "correlation.png").stat().st_size > 5_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (["--jobs", "0"], 2, "got '0'; pass a whole number from 1 on"),
         (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
         (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
+        (["--paper", "--private"], 2, "not allowed with argument --paper"),
+        (["--private", "--agents", "poor"], 2, "invalid choice: 'poor'"),
+        (["--private", "--lags", "3"], 1, "--private: got it with --target or --lags."),
+        (["--private", "--stream", "periodic"], 1, "stream 'periodic': got inputs without owners."),
+        (["--private", "--stream", "owners-lyin"], 1, "stream: got 'owners-lyin'. Did you mean 'owners-lying'"),
+        (["--private", "--stream", "owners-lying", "--methods", "river"], 1, "--methods: got 'river'."),
         (["--paper", "--held-out"], 2, "not allowed with argument --paper"),
         (["--methods", "river", "--federation-only"], 1, "--federation-only: got it with --methods. Pass one of them."),
         (["--methods", ","], 2, "got ','; pass names"),

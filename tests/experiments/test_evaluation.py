@@ -25,7 +25,7 @@ from nashcast.experiments.evaluation.interval_rivals import RIVALS
 from nashcast.experiments.evaluation.method import FAMILIES, PEERS, Method, Problem, one, problem_of
 from nashcast.experiments.evaluation.methods import all_methods, chosen_methods
 from nashcast.experiments.evaluation.past import Past
-from nashcast.experiments.evaluation.prequential import forecast_all, run
+from nashcast.experiments.evaluation.prequential import forecast_all, run, timed
 from nashcast.experiments.evaluation.rows import KEYS, head_to_head, overview, rows_of, summary
 from nashcast.experiments.evaluation.scoring import combined, packed, score, unpacked
 from nashcast.experiments.evaluation.significance import diebold_mariano
@@ -91,11 +91,11 @@ def test_the_names_and_families():
     wanted |= {"river SNARIMAX", "river HoltWinters", "river BayesianLinearRegression", "river KNNRegressor"}
     wanted |= {"river ARFRegressor", "reservoirpy Reservoir >> RLS", "reservoirpy NVAR >> RLS"}
     assert wanted <= set(names)
-    assert list(chosen_methods(["agents"])) == [
+    assert list(chosen_methods(["agents"], names)) == [
         "federation", *(name for name in names if name.startswith("agent: ")), "persistence",
     ]  # fmt: skip
     with pytest.raises(nc.InvalidInput, match=r"--methods: got 'rivr'. Did you mean 'river'\?"):
-        chosen_methods(["rivr"])
+        chosen_methods(["rivr"], names)
 
 
 class Constant:
@@ -276,11 +276,10 @@ def test_a_peer_that_fails_is_tabled_and_our_own_fault_is_not(tmp_path, monkeypa
 
     made = {
         "federation": Method("federation", "ours", one(partial(Constant, 0.0))),
-        "persistence": Method("persistence", "baselines", whole=BASELINES["persistence"]),
+        "persistence": Method("persistence", "baselines", whole=timed(BASELINES["persistence"])),
         "bad": Method("bad", "river", one(fails)),
     }
-    for module in ("evaluate.all_methods", "evaluate.chosen_methods"):
-        monkeypatch.setattr(f"nashcast.experiments.evaluation.{module}", lambda *_: made)
+    monkeypatch.setattr(evaluation, "methods_for", lambda *_: made)
     stream = Declared("logistic", options=(("steps", 40),))
     rows = rows_of(evaluate([stream], None, (1,), tmp_path, jobs=1))
     assert rows[2]["why"] == "RuntimeError: no luck"

@@ -7,7 +7,7 @@ from recorded import recorded_folder
 
 @pytest.fixture
 def recorded():
-    """The folder with ETTh1.csv and bank_of_canada_exchange_rates.csv."""
+    """The folder with the recorded files."""
     return recorded_folder()
 
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import nashcast as nc
-from nashcast.streams import add, bank_of_canada, ett, fetch
+from nashcast.streams import add, air_quality, bank_of_canada, ett, fetch
 from nashcast.streams.files import checksum, data_folder, locate, read_known
 from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KNOWN, KnownFile, known_file
 
@@ -147,7 +147,8 @@ def test_adding_what_is_not_there_or_not_known(toy, tmp_path):
     assert refused(lambda: add(tmp_path / "no.csv")) == words
     assert refused(lambda: add(tmp_path)).startswith(f"file: got {tmp_path}, which is no file.")
     assert refused(lambda: add(toy)) == (
-        f"file: got {toy}, which is none of the recorded files. Say which it is: --as boc or --as ett. "
+        f"file: got {toy}, which is none of the recorded files. "
+        "Say which it is: --as boc or --as ett or --as air-quality. "
         f"A file of your own needs no adding: nashcast data show file --set path={toy}."
     )
     with pytest.raises(nc.NashcastError, match=r"cannot write .*toy\.csv/toy\.csv: File exists"):
@@ -159,7 +160,8 @@ def test_names_of_files():
     assert known_file("boc") is BANK_OF_CANADA
     assert refused(lambda: fetch("etth1.csv")) == (
         "name: got 'etth1.csv'. Did you mean 'ETTh1.csv'? "
-        "The recorded files are boc (bank_of_canada_exchange_rates.csv), ett (ETTh1.csv)."
+        "The recorded files are boc (bank_of_canada_exchange_rates.csv), ett (ETTh1.csv), "
+        "air-quality (AirQualityUCI.csv)."
     )
 
 
@@ -167,8 +169,19 @@ def test_the_recorded_files_are_the_published_ones(recorded):
     for known in KNOWN:
         assert checksum(recorded / known.file) == known.sha256
         assert (recorded / known.file).stat().st_size == known.size
-        assert known.url.startswith("https://")
-        assert known.url.endswith(known.file)
+        assert (known.url or known.page).startswith("https://")
+        assert not known.url or known.url.endswith(known.file)
+
+
+def test_a_file_without_an_address_says_where_it_is_to_be_had(tmp_path):
+    where = "Download it from https://archive.ics.uci.edu/dataset/360/air+quality"
+    assert refused(lambda: fetch("air-quality")) == (
+        f"name: got 'air-quality', a file without an address of its own. {where}, then add it: nashcast data add "
+        "AirQualityUCI.csv. Or pass the --url of a copy."
+    )
+    assert refused(lambda: air_quality(path=tmp_path)).startswith(
+        f"air-quality: got no file {tmp_path / 'AirQualityUCI.csv'}. {where}. Or add a copy:"
+    )
 
 
 def test_a_recorded_file_is_known_by_its_contents(recorded, tmp_path, monkeypatch):

@@ -139,7 +139,7 @@ def run_fetch(chosen: argparse.Namespace) -> None:
     if chosen.name == "all":
         if chosen.url is not None:
             chosen.misuse("--url: it is the address of one file; name that file instead of all")
-        wanted = list(KNOWN)
+        wanted = [known for known in KNOWN if not known.page]
     else:
         wanted = [_fetchable(chosen.name, entry, known_file)]
     rows, progress = [], Progress(shown=not chosen.json and sys.stderr.isatty())

@@ -30,6 +30,14 @@ def add_to(commands) -> None:
         "--held-out", action="store_true",
         help="instead, the streams that were declared when the default federation was final (nashcast[recordings])",
     )  # fmt: skip
+    group.add_argument(
+        "--private", action="store_true",
+        help="instead, streams whose inputs belong to several owners: what these gain by learning together",
+    )  # fmt: skip
+    evaluate.add_argument(
+        "--agents", choices=("simple", "rich"), default="simple",
+        help="agents of the owners, with --private: linear ones, or all families of encoders (simple)",
+    )  # fmt: skip
     evaluate.add_argument(
         "--stream", action="append", default=[], metavar="NAME|FILE",
         help="this stream, or this CSV or Parquet file, instead of the declared ones; may be given again",
@@ -38,8 +46,8 @@ def add_to(commands) -> None:
     evaluate.add_argument("--lags", type=_positive, metavar="N", help="of a file: rows known (3)")
     evaluate.add_argument(
         "--methods", type=_words, metavar="LIST",
-        help="some of ours,agents,baselines,experts,river,reservoirpy, or names of methods (all); the federation and "
-        "persistence are always there",
+        help="some of ours,agents,baselines,experts,river,reservoirpy (with --private: ours,agents,experts,pooled), or "
+        "names of methods (all); the federation and persistence are always there",
     )  # fmt: skip
     evaluate.add_argument(
         "--federation-only", action="store_true", help="the federation, itself without its game, and persistence alone"
@@ -52,8 +60,8 @@ def add_to(commands) -> None:
     )
     evaluate.add_argument("--jobs", type=_positive, metavar="N", help="runs at a time (one for each core)")
     evaluate.add_argument(
-        "--output", type=Path, default=Path("evaluation"), metavar="FOLDER",
-        help="where results, record and report go (evaluation)",
+        "--output", type=Path, metavar="FOLDER",
+        help="where results, record and report go (evaluation; with --private private-evaluation)",
     )  # fmt: skip
     evaluate.add_argument("--no-report", action="store_true", help="write the record, but no page and no figures")
     evaluate.add_argument("--json", action="store_true", help="print one JSON object with the rows")
@@ -88,11 +96,8 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    from nashcast.experiments.evaluation.declared import check_streams, declared_streams, stream_named
-    from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
+    from nashcast.experiments.evaluation.evaluate import SEEDS
     from nashcast.experiments.evaluation.ours import WITHOUT_GAME
-    from nashcast.experiments.evaluation.rows import KEYS, head_to_head, summary
-    from nashcast.experiments.evaluation.study import rows_of, study_of
     from nashcast.records import study as records
 
     begun = time.monotonic()
@@ -105,34 +110,73 @@ def run(chosen: argparse.Namespace) -> None:
         return
     if chosen.federation_only and chosen.methods:
         raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
+    if chosen.private and (chosen.target or chosen.lags):
+        raise InvalidInput("--private", "it with --target or --lags", "Leave these out: a file has no owners.")
     methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods
-    named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
-    if chosen.paper or chosen.held_out or not named:
-        named = declared_streams(paper_only=chosen.paper, held_out=chosen.held_out) + named
-    streams, missing = check_streams(list(dict.fromkeys(named)))
-    seeds = chosen.seeds or SEEDS
+    chosen.output = chosen.output or Path("private-evaluation" if chosen.private else "evaluation")
+    seeds = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
     progress = Progress(shown=not chosen.json)
-    outcomes = evaluate(
-        streams, methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress
-    )  # fmt: skip
-    progress.clear()
-    study = replace(study_of(outcomes, seeds, missing), command=_command(chosen), seconds=time.monotonic() - begun)
+    study, found = (_private if chosen.private else _peers)(chosen, methods, seeds, progress)
+    study = replace(study, command=_command(chosen), seconds=time.monotonic() - begun)
     folder = records.write(chosen.output, study)
-    rows = rows_of(outcomes)
     written = [] if chosen.no_report else report_of(folder)
     if chosen.json:
-        plain = [{key: row[key] for key in KEYS} | ({"why": row["why"]} if row["why"] else {}) for row in rows]
-        found = {"rows": plain, "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
         print_json({**found, "record": str(folder)})
         return
     _show(study)
     print(f"record: {folder}" + (f"   report: {written[0]}" if written else ""))
 
 
+def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
+    """The evaluation beside peers: its study, and what is printed as JSON."""
+    from nashcast.experiments.evaluation.declared import check_streams, declared_streams, stream_named
+    from nashcast.experiments.evaluation.evaluate import evaluate
+    from nashcast.experiments.evaluation.rows import KEYS, head_to_head, summary
+    from nashcast.experiments.evaluation.study import rows_of, study_of
+
+    named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
+    if chosen.paper or chosen.held_out or not named:
+        named = declared_streams(paper_only=chosen.paper, held_out=chosen.held_out) + named
+    streams, missing = check_streams(list(dict.fromkeys(named)))
+    outcomes = evaluate(streams, methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress)
+    progress.clear()
+    rows = rows_of(outcomes)
+    found = {"rows": _plain(rows, KEYS), "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
+    return study_of(outcomes, seeds, missing), found
+
+
+def _private(chosen: argparse.Namespace, methods, seeds, progress: Progress):
+    """The private-information benchmark: its study, and what is printed as JSON."""
+    from nashcast.experiments.evaluation.declared import check_streams, private_named, private_streams
+    from nashcast.experiments.evaluation.evaluate import evaluate
+    from nashcast.experiments.evaluation.private.ratios import PRIVATE_KEYS, private_rows, ratios, summary
+    from nashcast.experiments.evaluation.private.study import study_of
+    from nashcast.streams.owners import check_owners
+
+    named = [private_named(text) for text in chosen.stream] or private_streams()
+    streams, missing = check_streams(list(dict.fromkeys(named)))
+    for each in streams:
+        check_owners(each.open())
+    outcomes = evaluate(
+        streams, methods, seeds, chosen.output, agents=chosen.agents, jobs=chosen.jobs, progress=progress
+    )
+    progress.clear()
+    rows = private_rows(outcomes)
+    found = {"agents": chosen.agents, "rows": _plain(rows, PRIVATE_KEYS), "streams": ratios(rows)}
+    return study_of(rows, streams, chosen.agents, seeds, missing), {
+        **found, "summary": summary(rows), "not_run": missing,
+    }  # fmt: skip
+
+
+def _plain(rows, keys) -> list[dict]:
+    return [{key: row[key] for key in keys} | ({"why": row["why"]} if row["why"] else {}) for row in rows]
+
+
 def _command(chosen: argparse.Namespace) -> str:
     words = ["nashcast", "evaluate"]
     words += ["--paper"] if chosen.paper else []
     words += ["--held-out"] if chosen.held_out else []
+    words += ["--private", "--agents", chosen.agents] if chosen.private else []
     for text in chosen.stream:
         words += ["--stream", text]
     words += ["--target", chosen.target] if chosen.target else []

@@ -1,5 +1,6 @@
 """Where observations come from; one series to a file."""
 
+from nashcast.streams.air_quality import air_quality
 from nashcast.streams.bank_of_canada import bank_of_canada
 from nashcast.streams.base import Stream
 from nashcast.streams.brownian import brownian
@@ -14,13 +15,16 @@ from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
 from nashcast.streams.recordings import recording
 from nashcast.streams.river_series import airline_passengers, approval, sp500, water_flow
+from nashcast.streams.simulated_owners import simulated_owners
 from nashcast.streams.statsmodels_series import co2, el_nino, sunspots
 from nashcast.streams.table import table
+from nashcast.streams.tmy3 import tmy3
 
 __all__ = [
     "Entry",
     "Stream",
     "add",
+    "air_quality",
     "airline_passengers",
     "approval",
     "bank_of_canada",
@@ -39,8 +43,10 @@ __all__ = [
     "open_stream",
     "periodic",
     "recording",
+    "simulated_owners",
     "sp500",
     "sunspots",
     "table",
+    "tmy3",
     "water_flow",
 ]

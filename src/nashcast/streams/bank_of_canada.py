@@ -10,6 +10,7 @@ from nashcast.streams.base import Stream
 from nashcast.streams.files import read_known
 from nashcast.streams.known_files import BANK_OF_CANADA
 from nashcast.streams.lagged import cut, lag_matrix
+from nashcast.streams.owners import by_name
 
 BOC_VALIDATION = 1600
 
@@ -19,6 +20,7 @@ def bank_of_canada(
 ) -> Stream:
     """Forecast USD from AUD, EUR, GBP, JPY and USD, today and the day before; rates as recorded, not scaled.
 
+    Each currency has an owner.
     first: the day of the file to begin at, 0 in the paper, 1600 for its validation.
     path: of the file, or of a folder with it; else it is looked for in the data folder.   any_version: of the file.
     """
@@ -27,4 +29,9 @@ def bank_of_canada(
     x = np.hstack([lag_matrix(np.column_stack(others), [2] * 4), lag_matrix(dollar[:, None], [2])])
     rows = cut(steps, first, len(dollar))
     x, y = x[rows], dollar[rows, None]
-    return Stream("Bank of Canada", x[:-1], y[1:], y[0], dates=tuple(sheet.dates[rows][1:]))
+    desks = [name.removesuffix("_CLOSE") for name in BANK_OF_CANADA.columns]
+    names = (*desks[:-1], *desks[:-1], desks[-1], desks[-1])
+    owners = by_name(names, {desk: [desk] for desk in desks})
+    return Stream(
+        "Bank of Canada", x[:-1], y[1:], y[0], dates=tuple(sheet.dates[rows][1:]), input_names=names, owners=owners
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ class Stream(NamedTuple):
 
     offset, unit: a target in its own units is offset + unit · what stands here.   dates: of the targets, if any.
     input_names: of the column that each number of an input comes from, if it has one; lags of a column share its name.
+    owners: the places of the inputs that each owner sees, where the inputs belong to several.
     """
 
     name: str
@@ -22,6 +24,7 @@ class Stream(NamedTuple):
     unit: np.ndarray | float = 1.0
     dates: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
+    owners: Mapping[str, tuple[int, ...]] = {}
 
     def in_units(self, values: np.ndarray) -> np.ndarray:
         """Targets or forecasts (…, y_dim) in the units they were recorded in."""

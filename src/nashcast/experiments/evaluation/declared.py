@@ -18,7 +18,8 @@ from nashcast.streams.catalog import entry
 class Declared(NamedTuple):
     """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known.
 
-    held_out: declared after the default federation was final.
+    held_out: declared after the default federation was final.   title: what it is called, if not by its name.
+    group, beside: of the private-information benchmark, see streams.toml.
     """
 
     name: str
@@ -26,9 +27,14 @@ class Declared(NamedTuple):
     shift: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
     held_out: bool = False
+    title: str = ""
+    group: str = ""
+    beside: str = ""
 
     @property
     def label(self) -> str:
+        if self.title:
+            return self.title
         path = dict(self.options).get("path")
         return self.name if self.name != "file" or path is None else Path(path).stem
 
@@ -69,6 +75,25 @@ def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> lis
     """Those held out, or all others, or of these the paper's."""
     found = [each for each in every_declared() if each.held_out == held_out]
     return [each for each in found if each.paper or not paper_only]
+
+
+def private_streams() -> list[Declared]:
+    """Those whose inputs belong to several owners."""
+    found = []
+    for each in _file()["private"]:
+        options = tuple(each.get("options", {}).items())
+        names = {key: each.get(key, "") for key in ("title", "group", "beside")}
+        found.append(Declared(each["name"], options=options, **names))
+    return found
+
+
+def private_named(text: str) -> Declared:
+    """By its label or its name in the catalogue."""
+    for each in private_streams():
+        if text in (each.label, each.name):
+            return each
+    entry(text)  # says what there is, if it is not there
+    return Declared(text)
 
 
 def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:

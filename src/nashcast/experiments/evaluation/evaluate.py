@@ -17,7 +17,7 @@ import nashcast
 from nashcast.experiments.build import stream_digest
 from nashcast.experiments.evaluation.declared import Declared
 from nashcast.experiments.evaluation.method import Method
-from nashcast.experiments.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
+from nashcast.experiments.evaluation.methods import PERSISTENCE, chosen_methods, methods_for
 from nashcast.experiments.evaluation.ours import FEDERATION
 from nashcast.experiments.evaluation.scoring import combined, score
 from nashcast.records.results import Results, settings_key
@@ -31,14 +31,18 @@ _PEERS_CODE = (
 )  # fmt: skip
 _OWN_CODE = (
     *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
+    *(f"experiments/evaluation/private/{name}.py" for name in ("agents", "expert_run", "methods", "rules", "traffic")),
     "agents/", "encoders/", "federation/", "games/", "mixing/", "seeds.py",
 )  # fmt: skip
 
 
 class Task(NamedTuple):
+    """agents: kind of the owners' agents, empty outside the private-information benchmark."""
+
     stream: Declared
     method: str
     seed: int
+    agents: str = ""
 
 
 class Outcome(NamedTuple):
@@ -56,18 +60,19 @@ def evaluate(
     seeds: Sequence[int],
     folder: Path,
     *,
+    agents: str = "",
     jobs: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Outcome]:
-    """names: of methods or families, None for all."""
+    """names: of methods or families, None for all.   agents: kind of the owners' agents, if inputs are private."""
     outcomes: list[Outcome] = []
     tasks: dict[Task, str] = {}
     wanted: list[tuple[Declared, Method, list[Task]]] = []
     for stream in streams:
         digest = stream_digest(stream.open())
-        for method in chosen_methods(names).values():
+        for method in chosen_methods(names, methods_for(stream.open(), agents)).values():
             used = list(seeds if method.random else seeds[:1]) if method.installed else []
-            wanted.append((stream, method, [Task(stream, method.name, seed) for seed in used]))
+            wanted.append((stream, method, [Task(stream, method.name, seed, agents) for seed in used]))
             tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
     store = Results(folder / "results")
     done = store.done()
@@ -95,7 +100,7 @@ def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any
     # Spawned: a forked process would share the threads of compiled code. Seed by seed; of each the longest first, so
     # that no long one is left at the end.
     with ProcessPoolExecutor(min(jobs, len(todo)), multiprocessing.get_context("spawn")) as pool:
-        order = sorted(todo, key=lambda task: (task.seed, -len(task.stream.open().targets)))
+        order = sorted(todo, key=lambda task: (task.seed, -len(task.stream.open().targets), task.stream.label))
         futures = {pool.submit(carry_out, task): task for task in order}
         try:
             for future in as_completed(futures):
@@ -107,10 +112,12 @@ def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any
 
 def carry_out(task: Task) -> dict[str, Any]:
     """One task, in whatever process this is. A method that fails is a result too, and says why."""
-    method = all_methods()[task.method]
-    rivals = task.method in (FEDERATION, PERSISTENCE)
+    stream = task.stream.open()
+    method = methods_for(stream, task.agents)[task.method]
+    rivals = task.method in (FEDERATION, PERSISTENCE) and not task.agents
     try:
-        return score(method, task.stream, task.seed, rivals)
+        found = score(method, task.stream, task.seed, rivals)
+        return found if method.traffic is None else found | method.traffic(stream)._asdict()
     except Exception as error:
         if method.family == "ours":
             raise  # a fault of our own is not to be tabled
@@ -119,12 +126,14 @@ def carry_out(task: Task) -> dict[str, Any]:
 
 
 def _key(task: Task, method: Method, digest: str) -> str:
-    own = method.family in ("ours", "agents", "experts")
+    own = bool(task.agents) or method.family in ("ours", "agents", "experts")
     installed = ""
     if method.package:
         with suppress(PackageNotFoundError):
             installed = version(method.package)
     what = {"stream": digest, "shift": task.stream.shift, "method": task.method, "seed": task.seed}
+    if task.agents:
+        what |= {"agents": task.agents, "owners": dict(task.stream.open().owners)}
     return settings_key({**what, "package": installed, "code": code_digest(own)})
 
 

@@ -19,6 +19,14 @@ FAMILIES = {
     "river": "models of the package river",
     "reservoirpy": "models of the package reservoirpy",
 }
+# The families of the private-information benchmark.
+PRIVATE_FAMILIES = {
+    "ours": "the federation and its parts",
+    "agents": "each owner's agent alone",
+    "experts": "mixtures of the agents' own forecasts",
+    "pooled": "limits: all inputs in one place",
+    "baselines": "persistence",
+}
 # Who the federation has to beat: everybody but its own parts.
 PEERS = ("baselines", "experts", "river", "reservoirpy")
 
@@ -44,6 +52,14 @@ def problem_of(stream: Stream) -> Problem:
 
 
 Maker = Callable[[Problem, int], Online]
+Whole = Callable[[Stream, int], tuple[np.ndarray, float]]
+
+
+class Traffic(NamedTuple):
+    """Per step: round trips between server and agents, and bytes of the numbers in them, all agents, both ways."""
+
+    rounds: float
+    bytes: float
 
 
 @dataclass(frozen=True)
@@ -51,16 +67,18 @@ class Method:
     """name: unique.   family: one of FAMILIES.   random: whether it depends on the seed.
 
     choices: settings by name; of several, the one that did best on the warm-up is run again from the start.
-    whole: instead, a causal function of the whole stream, compiled; row t of its forecasts uses nothing from t on.
-    package: the module it needs, if any.
+    whole: instead, a causal function of the whole stream and the seed, which gives forecasts and the seconds it took;
+    row t of the forecasts uses nothing from t on.
+    package: the module it needs, if any.   traffic: what agents and server exchange in a step, if they are apart.
     """
 
     name: str
     family: str
     choices: Mapping[str, Maker] = field(default_factory=dict)
-    whole: Callable[[Stream], np.ndarray] | None = None
+    whole: Whole | None = None
     random: bool = False
     package: str = ""
+    traffic: Callable[[Stream], Traffic] | None = None
 
     @property
     def installed(self) -> bool:

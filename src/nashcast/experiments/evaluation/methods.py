@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from nashcast.errors import InvalidInput
 from nashcast.experiments.baselines import BASELINES
 from nashcast.experiments.evaluation import experts, ours, reservoir_peers, river_peers
-from nashcast.experiments.evaluation.method import FAMILIES, Method
+from nashcast.experiments.evaluation.method import FAMILIES, PRIVATE_FAMILIES, Method
+from nashcast.experiments.evaluation.prequential import timed
+from nashcast.experiments.evaluation.private.methods import private_methods
+from nashcast.streams import Stream
 from nashcast.streams.suggest import near
 
 PERSISTENCE = "persistence"
@@ -15,7 +18,7 @@ PERSISTENCE = "persistence"
 
 def all_methods() -> dict[str, Method]:
     """In the order of the tables."""
-    simple = [Method(name, "baselines", whole=rule) for name, rule in BASELINES.items()]
+    simple = [Method(name, "baselines", whole=timed(rule)) for name, rule in BASELINES.items()]
     found = [
         *ours.methods(), *ours.agent_methods(), *simple, *experts.methods(), *river_peers.methods(),
         *reservoir_peers.methods(),
@@ -23,15 +26,20 @@ def all_methods() -> dict[str, Method]:
     return {method.name: method for method in found}
 
 
-def chosen_methods(names: Sequence[str] | None) -> dict[str, Method]:
+def methods_for(stream: Stream, agents: str = "") -> dict[str, Method]:
+    """agents: kind of the owners' agents in the private-information benchmark, empty for the evaluation of peers."""
+    return {method.name: method for method in private_methods(stream, agents)} if agents else all_methods()
+
+
+def chosen_methods(names: Sequence[str] | None, known: dict[str, Method]) -> dict[str, Method]:
     """names: of methods or families, None for all. The federation and persistence are always among them."""
-    known = all_methods()
     if names is None:
         return known
+    families = PRIVATE_FAMILIES if any(method.family == "pooled" for method in known.values()) else FAMILIES
     for name in names:
-        if name not in known and name not in FAMILIES:
+        if name not in known and name not in families:
             remedy = (
-                f"{near(name, [*FAMILIES, *known])}The families are {', '.join(FAMILIES)}; a method goes by its name."
+                f"{near(name, [*families, *known])}The families are {', '.join(families)}; a method goes by its name."
             )
             raise InvalidInput("--methods", repr(name), remedy)
     wanted = {*names, ours.FEDERATION, PERSISTENCE}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.experiments.evaluation.method import Method, Online, problem_of
+from nashcast.experiments.evaluation.method import Method, Online, Whole, problem_of
 from nashcast.experiments.run import error_of
 from nashcast.streams import Stream
 
@@ -33,10 +34,7 @@ def run(method: Method, stream: Stream, seed: int, share: float) -> Run:
     # A run may diverge: that is a result, not a warning.
     with np.errstate(all="ignore"):
         if method.whole is not None:
-            method.whole(first_steps(stream, TRIAL))
-            begun = time.perf_counter()
-            forecasts = method.whole(stream)
-            return Run(forecasts, time.perf_counter() - begun, "")
+            return Run(*method.whole(stream, seed), "")
         problem, warmup = problem_of(stream), max(warmup_steps(stream, share), 1)
         choice = next(iter(method.choices))
         if len(method.choices) > 1:
@@ -51,6 +49,18 @@ def run(method: Method, stream: Stream, seed: int, share: float) -> Run:
         forecast_all(make(problem, seed), first_steps(stream, TRIAL))
         forecasts, seconds = forecast_all(make(problem, seed), stream)
         return Run(forecasts, seconds, choice)
+
+
+def timed(rule: Callable[[Stream], np.ndarray]) -> Whole:
+    """A causal function of a whole stream, with its time taken after a trial."""
+
+    def whole(stream: Stream, seed: int) -> tuple[np.ndarray, float]:
+        rule(first_steps(stream, TRIAL))
+        begun = time.perf_counter()
+        forecasts = rule(stream)
+        return forecasts, time.perf_counter() - begun
+
+    return whole
 
 
 def forecast_all(forecaster: Online, stream: Stream) -> tuple[np.ndarray, float]:

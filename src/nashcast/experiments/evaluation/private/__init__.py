@@ -1,0 +1,1 @@
+"""The private-information benchmark: owners with different inputs, and what they gain by learning together."""
