@@ -85,3 +85,13 @@ def _inputs(inputs: Sequence[int | str]) -> tuple[int | str, ...]:
     if len(set(inputs)) < len(inputs):
         raise InvalidInput("inputs", describe(inputs), "Name every input once.")
     return tuple(inputs)
+
+
+def checked_agents(agents: Sequence[Agent]) -> list[Agent]:
+    """A copy of the list. Raises InvalidInput if there is anything else than agents in it, or nothing."""
+    if isinstance(agents, Agent) or not isinstance(agents, Sequence) or not agents:
+        raise InvalidInput("agents", describe(agents), "Pass a list of at least one agent.")
+    for i, agent in enumerate(agents):
+        if not isinstance(agent, Agent):
+            raise InvalidInput(f"agents[{i}]", describe(agent), "Pass nashcast.Agent(encoder, …).")
+    return list(agents)

@@ -64,7 +64,8 @@ class History:
     def beginning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """All rows so far, while none is forgotten: targets, whether each is known, inputs, times."""
         rows = slice(self.known_from, self.rows)
-        return tuple(part[rows].copy() for part in (self.targets, self.labelled, self.inputs, self.times))
+        targets, labelled, inputs, times = self.targets, self.labelled, self.inputs, self.times
+        return targets[rows].copy(), labelled[rows].copy(), inputs[rows].copy(), times[rows].copy()
 
     @property
     def first(self) -> int:

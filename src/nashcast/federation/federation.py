@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.agents.agent import Agent
+from nashcast.agents.agent import Agent, checked_agents
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.beginning import FIRST, spikes
+from nashcast.federation.beginning import FIRST, MOST_WAITING, Row, Waiting, begin_again
 from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
+from nashcast.federation.health import Health
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
 from nashcast.federation.objects import object_columns, objects_key, split_objects
-from nashcast.federation.records import Record, Replay
+from nashcast.federation.records import Record, Replay, replayed
 from nashcast.federation.rules import mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.federation.table_verbs import TableVerbs
@@ -30,8 +31,6 @@ from nashcast.intervals.intervals import COVERAGES
 from nashcast.mixing.expert_rule import RuleFactory, rule_name
 
 ADAPTIVE = "adaptive"
-# Inputs that came before the first known target; older ones are not forecast from once it is known.
-_MOST_EARLY = 200
 
 
 class Federation(TableVerbs):
@@ -76,26 +75,23 @@ class Federation(TableVerbs):
         agent_intervals: bool = False,
         history: int = 1000,
     ):
-        self._agents = _checked(agents)
+        self._agents = checked_agents(agents)
         if game is not None and not isinstance(game, JointGame):
             raise InvalidInput("game", check.describe(game), "Pass nashcast.JointGame(…) or None.")
         if season is not None:
             check.integer("season", season, min=2, max=LONGEST_SEASON)
-        H = check.integer("horizon", horizon, min=1, max=_MOST_EARLY)
+        H = check.integer("horizon", horizon, min=1, max=MOST_WAITING)
         self._settings = Settings(game, H, season, check.integer("seed", seed, min=0), mixture_of(mixing))
         self._mixing = rule_name(mixing)
         self._columns, self._objects = Columns(x_dim, y_dim), object_columns(self._agents)
         self._start = None if start is None else self._columns.read_target("start", start)
         self._coverages, self._agent_intervals = tuple(coverages), bool(agent_intervals)
         self._loop: Loop | None = None
-        self._early: deque[tuple[np.ndarray, Mapping[str, Any]]] = deque(maxlen=_MOST_EARLY)
-        self._early_steps = 0
+        self._waiting, self._first_objects = Waiting(), []
         self._present: tuple[bytes, Forecast] | None = None
         self._last_weights: np.ndarray | None = None
         self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
-        self._counts: Counter[str] = Counter()
-        self._absences: Counter[str] = Counter()
-        self._reasons: dict[str, str] = {}
+        self._health = Health()
         self._lock = threading.RLock()
         self._bounds = self._new_bounds()
 
@@ -121,18 +117,24 @@ class Federation(TableVerbs):
         with self._lock:
             x, objects = split_objects(x, self._objects)
             inputs, target = self._columns.read_row(x, y)
+            self._health.counts["missing labels"] += target is None
             if self._loop is None and self._start is None:
-                self._wait(inputs, objects, target)
+                self._waiting.add(Row(inputs, objects))
+                if target is not None:
+                    self._begin(target, self._waiting.steps)
                 return
             said = self._forecast(inputs, time, objects)
-            self._count(said, target)
             loop = self._begun()
+            for member, reason in said.absent.items():
+                self._health.absent(loop.members[member], reason)
             if self._bounds is not None:
                 self._bounds.issue(self.step)
             self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
             for scored in loop.learn(target):
                 self._score(scored)
             self._present, self._last_weights = None, said.weights
+            if loop.history.length <= FIRST:
+                self._first_objects.append(objects)
             if loop.history.length == FIRST:
                 self._check_beginning(loop)
 
@@ -143,7 +145,7 @@ class Federation(TableVerbs):
             assert target is not None
             if not 0 <= check.integer("step", step, min=0) < self.step:
                 raise InvalidInput("step", f"{step}", f"Pass a step before the present one, {self.step}.")
-            self._counts["late labels"] += 1
+            self._health.counts["late labels"] += 1
             if self._loop is None:
                 self._begin(target, step + 1)
                 return True
@@ -160,18 +162,7 @@ class Federation(TableVerbs):
         """
         X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
         Y = check.shaped("targets", targets, (len(X), self.y_dim), "(steps, y_dim)")
-        members = 1 + len(self._agents) + (self._settings.game is not None)
-        forecasts, weights = np.zeros(Y.shape), np.zeros((len(X), members))
-        own = np.zeros((len(X), members, self.y_dim))
-        for t, (x, y) in enumerate(zip(X, Y, strict=True)):
-            self.predict_one(x)
-            if self._present is not None:
-                said = self._present[1]
-                forecasts[t], weights[t], own[t] = said.forecast[0], said.weights, said.own
-            self.learn_one(x, y)
-        with np.errstate(over="ignore"):
-            error = (forecasts - Y) ** 2
-        return Replay(forecasts, weights, own, float(np.nanmean(error)) if np.isfinite(error).any() else np.inf)
+        return replayed(self, X, Y, 1 + len(self._agents) + (self._settings.game is not None))
 
     def interval(self, coverage: float = 0.9, agent: str | None = None) -> tuple[Any, Any]:
         """Low and high round the forecasts whose targets are not known yet: the federation's, or one member's."""
@@ -210,7 +201,7 @@ class Federation(TableVerbs):
     @property
     def step(self) -> int:
         """How many rows have been learnt, with or without a label."""
-        return self._early_steps if self._loop is None else self._loop.history.step
+        return self._waiting.steps if self._loop is None else self._loop.history.step
 
     @property
     def members(self) -> list[str]:
@@ -237,10 +228,7 @@ class Federation(TableVerbs):
     @property
     def health(self) -> dict[str, Any]:
         """Counters: steps, missing, late and suspect labels, missing inputs, absences and their last reasons."""
-        counts = {name: self._counts[name] for name in ("missing labels", "late labels", "missing inputs")}
-        suspect = 0 if self._loop is None else self._loop.suspect_labels
-        absences = {"absences": dict(self._absences), "reasons": dict(self._reasons)}
-        return {"steps": self.step, **counts, "suspect labels": suspect, **absences}
+        return self._health.report(self.step, 0 if self._loop is None else self._loop.suspect_labels)
 
     def save(self, path: str | Path) -> None:
         """Write all that has been learnt to one file, never a pickle. `load` it into a federation made the same way."""
@@ -269,41 +257,22 @@ class Federation(TableVerbs):
             self._present = key, self._begun().forecast(x, time, objects)
         return self._present[1]
 
-    def _wait(self, x: np.ndarray, objects: Mapping[str, Any], target: np.ndarray | None) -> None:
-        """No target is known yet: the first one begins the stream."""
-        self._early.append((x, objects))
-        self._early_steps += 1
-        self._counts["missing labels"] += target is None
-        if target is not None:
-            self._begin(target, self._early_steps)
-
     def _begin(self, start: np.ndarray, first_step: int) -> None:
         """The stream begins with its first known target. Inputs that came since are forecast from, without a label."""
-        missed = self._early_steps - first_step
         loop = self._new_loop(start, first_step)
-        waiting = list(self._early)[len(self._early) - missed :] if 0 < missed <= len(self._early) else []
-        for x, objects in waiting:
-            loop.forecast(x, objects=objects)
+        for row in self._waiting.since(first_step):
+            loop.forecast(row.x, objects=row.objects)
             loop.learn(None)
-        self._loop = loop
-        self._early.clear()
+        self._loop, self._waiting = loop, Waiting()
 
     def _check_beginning(self, loop: Loop) -> None:
         """Begin again without wild labels, if there are any among the first ones."""
-        targets, labelled, inputs, times = loop.history.beginning()
-        wild = np.zeros(len(targets), dtype=bool)
-        wild[labelled] = spikes(targets[labelled])
-        if not wild.any():
-            return
-        first = int(np.argmax(labelled & ~wild))
-        self._start = targets[first]
-        self._loop, self._bounds = self._new_loop(self._start, loop.history.step - FIRST + first), self._new_bounds()
-        self._loop.count_suspects(int(wild.sum()))
-        for t in range(first, FIRST):
-            self._loop.forecast(inputs[t], times[t])
-            known = labelled[t + 1] and not wild[t + 1]
-            for scored in self._loop.learn(targets[t + 1] if known else None):
-                self._score(scored)
+        again = begin_again(loop, self._first_objects, self._new_loop)
+        if again is not None:
+            (self._loop, scored), self._bounds = again, self._new_bounds()
+            for each in scored:
+                self._score(each)
+        self._first_objects = []
 
     def _begun(self) -> Loop:
         if self._loop is None:
@@ -329,19 +298,3 @@ class Federation(TableVerbs):
     def _score(self, scored: Scored) -> None:
         if self._bounds is not None:
             self._bounds.learn(scored)
-
-    def _count(self, said: Forecast, target: np.ndarray | None) -> None:
-        self._counts["missing labels"] += target is None
-        for i, reason in said.absent.items():
-            name = self._begun().members[i]
-            self._absences[name] += 1
-            self._reasons[name] = reason
-
-
-def _checked(agents: Sequence[Agent]) -> list[Agent]:
-    if isinstance(agents, Agent) or not isinstance(agents, Sequence) or not agents:
-        raise InvalidInput("agents", check.describe(agents), "Pass a list of at least one agent.")
-    for i, agent in enumerate(agents):
-        if not isinstance(agent, Agent):
-            raise InvalidInput(f"agents[{i}]", check.describe(agent), "Pass nashcast.Agent(encoder, …).")
-    return list(agents)

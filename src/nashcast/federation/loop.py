@@ -20,6 +20,7 @@ from nashcast.agents.arrangement import JOINT, PERSISTENCE
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
 from nashcast.federation.joint_server import JointForecast, JointServer
+from nashcast.federation.members import Members
 from nashcast.federation.pending import Pending, Said
 from nashcast.federation.screen import Doubt, Screen, Verdict
 from nashcast.federation.trust import TrustLog
@@ -30,7 +31,6 @@ from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
 LEVELS = np.array([0.5, 0.9, 1.0])
 # Rows after a suspect label that teach nothing: inputs may repeat it as lags.
 _COOLING = 4
-_SMALL_PART, _NOTHING = 1e-12, 1e-9
 _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -85,11 +85,8 @@ class Loop:
         self.members = [PERSISTENCE, *self._agents.names, *([JOINT] if variants else [])]
         owners = [np.zeros(1 + len(LEVELS)), 1 + self._agents.owner, np.full(variants, 1 + N)]
         self.owner = np.concatenate(owners).astype(np.int64)  # the member each expert belongs to
-        shares = np.bincount(self.owner, minlength=len(self.members))
-        prior = 1.0 / (np.count_nonzero(shares) * shares[self.owner])
-        self._mixture = settings.rule(p * H, prior, np.tile(np.arange(1, H + 1), p))
-        # Which member each expert belongs to, (experts, members).
-        self._members = (self.owner[:, None] == np.arange(len(self.members))).astype(np.float64)
+        self._members = Members(self.members, self.owner)
+        self._mixture = settings.rule(p * H, self._members.prior, np.tile(np.arange(1, H + 1), p))
         self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
         self._back = np.arange(H)  # how many steps before the last one forecasts of each horizon were made
         self._largest = np.zeros((p, H))  # the furthest each target ever moved within 1 … H steps
@@ -129,7 +126,7 @@ class Loop:
         awake = shared[0]
         mixed = self._mixture.mix(experts.reshape(p * H, K), leverage.repeat(H, axis=0), shared)
         weights = mixed.weights.reshape(p, H, K)[:, 0]
-        by_member, own, without = self._by_member(weights, experts[:, 0], awake)
+        by_member, own, without = self._members.split(weights, experts[:, 0], awake, self._joint)
         forecast = mixed.forecast.reshape(p, H).T
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
         self.weights = np.add.reduce(by_member, axis=0) / p
@@ -139,11 +136,7 @@ class Loop:
         """Each member's own forecasts, by the weights of its experts, (members, horizon, y_dim); after `forecast`."""
         assert self._now is not None
         said, mixed = self._now
-        p, H, K = said.experts.shape
-        weights = mixed.weights.reshape(p, H, K) + _SMALL_PART * said.awake
-        total = weights @ self._members
-        own = np.divide((weights * said.experts) @ self._members, total, out=np.zeros_like(total), where=total > 0.0)
-        return own.transpose(2, 1, 0)
+        return self._members.own_forecasts(mixed.weights.reshape(said.experts.shape), said.experts, said.awake)
 
     def learn(self, target: np.ndarray | None) -> list[Scored]:
         """The label of the present row, or None if it is not known (yet). Call `forecast` first."""
@@ -213,7 +206,9 @@ class Loop:
         experts, leverage = past.experts.reshape(p * H, K), past.leverage.reshape(p * H, K)
         self._mixture.learn(mixed, experts, leverage, awake, target.repeat(H), labelled)
         if known[0]:
-            self.trust.learn(target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members > 0)
+            self.trust.learn(
+                target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members.experts > 0
+            )
         if taught:
             usual = history.scales.change
             self._agents.learn(steps, changes * history.scales.inverse_change[:, None], known)
@@ -269,30 +264,6 @@ class Loop:
             leverage = np.where(np.isfinite(leverage), leverage, 0.0)
         low, high = (now[:, None] - self._largest)[:, :, None], (now[:, None] + self._largest)[:, :, None]
         return np.minimum(np.maximum(experts, low), high), leverage
-
-    def _by_member(self, weights, experts, awake: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Each member's weight, (y_dim, members), its own forecast, and the federation's without it, (members, y_dim).
-
-        weights, experts: (y_dim, experts). A member's own forecast is that of its experts by their weights. Without a
-        member its experts are left out, and its part of the joint ones.
-        """
-        weighted = weights * experts
-        shares, of_members, of_awake = np.matmul(np.array([weights, weighted, experts * awake]), self._members)
-        # A small equal part of the awake experts, so that members without weight have a forecast too.
-        counts = awake @ self._members
-        small = _SMALL_PART / np.maximum(counts, 1.0)
-        total = shares + small * counts
-        own = of_members + small * of_awake
-        own = own / total if total.all() else np.divide(own, total, out=np.zeros_like(own), where=total > 0.0)
-        left = np.add.reduce(weighted, axis=1, keepdims=True) - of_members
-        if self._joint is not None:
-            joint = weights[:, None, len(self.owner) - len(self._joint.changes) :]  # (y_dim, 1, variants)
-            left[:, 1:-1] -= np.matmul(joint, self._joint.shares[..., 0].transpose(2, 0, 1))[:, 0]
-        rest = 1.0 - shares
-        if rest.min() <= _NOTHING:  # without a member that has all the weight, the last target is left
-            left = np.where(rest > _NOTHING, left, experts[:, :1])
-            rest = np.where(rest > _NOTHING, rest, 1.0)
-        return shares, own.T, (left / rest).T
 
     def save(self) -> dict[str, np.ndarray]:
         own = {

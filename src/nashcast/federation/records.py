@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from nashcast.federation.federation import Federation
 
 
 class Record(NamedTuple):
@@ -24,3 +27,18 @@ class Replay(NamedTuple):
     agents: np.ndarray  # each member's own forecasts, (steps, members, y_dim)
     mse: float  # mean over steps and targets
     fallbacks: int = 0  # steps whose game was due but could not be played, so that the greedy step stood
+
+
+def replayed(federation: Federation, inputs: np.ndarray, targets: np.ndarray, members: int) -> Replay:
+    """A federation forecasts every target from its input, learning as it goes."""
+    steps, y_dim = targets.shape
+    forecasts, weights, own = np.zeros(targets.shape), np.zeros((steps, members)), np.zeros((steps, members, y_dim))
+    for t, (x, y) in enumerate(zip(inputs, targets, strict=True)):
+        federation.predict_one(x)
+        said = federation.present
+        if said is not None:
+            forecasts[t], weights[t], own[t] = said.forecast[0], said.weights, said.own
+        federation.learn_one(x, y)
+    with np.errstate(over="ignore"):
+        error = (forecasts - targets) ** 2
+    return Replay(forecasts, weights, own, float(np.nanmean(error)) if np.isfinite(error).any() else np.inf)

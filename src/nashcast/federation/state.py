@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nashcast.errors import InvalidInput
+from nashcast.federation.beginning import Waiting
 from nashcast.federation.columns import Columns
+from nashcast.federation.health import Health
 from nashcast.fields import Fields
 from nashcast.frames.live import LiveTable
 
@@ -36,9 +38,7 @@ def saved(federation: Federation) -> tuple[dict[str, np.ndarray], dict[str, Any]
     about = {
         "made": fingerprint(federation),
         "columns": federation._columns.save(),
-        "counts": dict(federation._counts),
-        "absences": dict(federation._absences),
-        "reasons": federation._reasons,
+        **federation._health.save(),
         "table": None if federation._table is None else federation._table.save(),
     }
     return arrays, about
@@ -73,9 +73,8 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
     start = np.zeros(federation.y_dim)
     loop = Loop(federation._agents, columns.x_dim or 0, start, federation._settings, columns.x_names)
     loop.restore(fields.part("loop."))
-    bounds = None
-    if federation._bounds is not None:
-        bounds = federation._new_bounds()
+    bounds = federation._new_bounds()
+    if bounds is not None:
         bounds.restore(fields.part("bounds.").rest())
     members, y_dim = len(loop.members), federation.y_dim
     rows = fields.length("history.steps", min=0, max=1 << 24)
@@ -94,26 +93,10 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
         "_loop": loop,
         "_bounds": bounds,
         "_present": None,
-        "_early": deque(maxlen=federation._early.maxlen),
-        "_early_steps": 0,
+        "_waiting": Waiting(),
+        "_first_objects": [],
         "_last_weights": None if np.isnan(last).any() else last,
         "history": deque(records, maxlen=federation.history.maxlen),
-        "_counts": _counts(about, "counts"),
-        "_absences": _counts(about, "absences"),
+        "_health": Health.restored(about),
         "_table": None if about.get("table") is None else LiveTable.restored(about["table"]),
-        "_reasons": {str(name): str(reason)[:500] for name, reason in _table(about, "reasons").items()},
     }
-
-
-def _table(about: dict[str, Any], name: str) -> dict[str, Any]:
-    value = about.get(name)
-    if not isinstance(value, dict):
-        raise InvalidInput(f"saved {name}", "nothing", "Use an earlier copy.")
-    return value
-
-
-def _counts(about: dict[str, Any], name: str) -> Counter[str]:
-    table = _table(about, name)
-    if not all(isinstance(count, int) and 0 <= count < 1 << 62 for count in table.values()):
-        raise InvalidInput(f"saved {name}", "a count that is no whole number ≥ 0", "Use an earlier copy.")
-    return Counter(table)
