@@ -31,6 +31,7 @@ class FederationForecaster(_forecasting.BaseForecaster):
     missing labels. Exogenous data are not used: a federation's inputs are known when a row is, sktime's in advance.
 
     >>> import pandas as pd
+    >>> from nashcast.federation.sktime import FederationForecaster
     >>> y = pd.Series([1.0, 3.0, 2.0] * 20)
     >>> FederationForecaster().fit(y, fh=[1, 2, 3]).predict().round(1).tolist()
     [1.0, 3.0, 2.0]
