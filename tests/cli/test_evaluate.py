@@ -128,7 +128,7 @@ def test_private_rows_as_json(capsys, tmp_path, short_streams):
     assert by_stream["owners-lying"]["cost"] == pytest.approx(errors["owners-lying"] / errors["owners-independent"])
     assert by_stream["owners-0.9"]["cost"] is None
     assert found["summary"]["simulated"]["streams"] == 3
-    assert records.read(tmp_path / "out").command == "nashcast evaluate --private --agents simple"
+    assert records.read(tmp_path / "out").command == "nashcast evaluate --private --owner-agents simple"
 
 
 def test_private_tables_and_figure(capsys, tmp_path, short_streams):
@@ -147,8 +147,9 @@ def test_private_tables_and_figure(capsys, tmp_path, short_streams):
         (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
         (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
         (["--paper", "--private"], 2, "not allowed with argument --paper"),
-        (["--private", "--agents", "poor"], 2, "invalid choice: 'poor'"),
-        (["--private", "--lags", "3"], 1, "--private: got it with --target or --lags."),
+        (["--private", "--owner-agents", "poor"], 2, "invalid choice: 'poor'"),
+        (["--private", "--lags", "3"], 1, "--private: got it with options of a file."),
+        (["--private", "--horizon", "3"], 1, "--private: got it with options of a file."),
         (["--private", "--stream", "periodic"], 1, "stream 'periodic': got inputs without owners."),
         (["--private", "--stream", "owners-lyin"], 1, "stream: got 'owners-lyin'. Did you mean 'owners-lying'"),
         (["--private", "--stream", "owners-lying", "--methods", "river"], 1, "--methods: got 'river'."),

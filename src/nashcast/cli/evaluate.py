@@ -35,8 +35,8 @@ def add_to(commands) -> None:
         help="instead, streams whose inputs belong to several owners: what these gain by learning together",
     )  # fmt: skip
     evaluate.add_argument(
-        "--agents", choices=("simple", "rich"), default="simple",
-        help="agents of the owners, with --private: linear ones, or all families of encoders (simple)",
+        "--owner-agents", choices=("simple", "rich"), default="simple",
+        help="with --private, the owners' agents: linear ones, or all families of encoders (simple)",
     )  # fmt: skip
     evaluate.add_argument(
         "--stream", action="append", default=[], metavar="NAME|FILE",
@@ -101,7 +101,10 @@ def run(chosen: argparse.Namespace) -> None:
     from nashcast.records import study as records
 
     begun = time.monotonic()
-    if chosen.horizon or chosen.date or chosen.inputs or chosen.agents:
+    of_file = bool(chosen.horizon or chosen.date or chosen.inputs or chosen.agents)
+    if chosen.private and (of_file or chosen.target or chosen.lags):
+        raise InvalidInput("--private", "it with options of a file", "Leave these out: a file has no owners.")
+    if of_file:
         if len(chosen.stream) != 1:
             raise InvalidInput(
                 "--stream", f"{len(chosen.stream)} streams", "Pass one file: --stream FILE --target COLUMN."
@@ -110,8 +113,6 @@ def run(chosen: argparse.Namespace) -> None:
         return
     if chosen.federation_only and chosen.methods:
         raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
-    if chosen.private and (chosen.target or chosen.lags):
-        raise InvalidInput("--private", "it with --target or --lags", "Leave these out: a file has no owners.")
     methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods
     chosen.output = chosen.output or Path("private-evaluation" if chosen.private else "evaluation")
     seeds = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
@@ -158,12 +159,12 @@ def _private(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     for each in streams:
         check_owners(each.open())
     outcomes = evaluate(
-        streams, methods, seeds, chosen.output, agents=chosen.agents, jobs=chosen.jobs, progress=progress
+        streams, methods, seeds, chosen.output, agents=chosen.owner_agents, jobs=chosen.jobs, progress=progress
     )
     progress.clear()
     rows = private_rows(outcomes)
-    found = {"agents": chosen.agents, "rows": _plain(rows, PRIVATE_KEYS), "streams": ratios(rows)}
-    return study_of(rows, streams, chosen.agents, seeds, missing), {
+    found = {"agents": chosen.owner_agents, "rows": _plain(rows, PRIVATE_KEYS), "streams": ratios(rows)}
+    return study_of(rows, streams, chosen.owner_agents, seeds, missing), {
         **found, "summary": summary(rows), "not_run": missing,
     }  # fmt: skip
 
@@ -176,7 +177,7 @@ def _command(chosen: argparse.Namespace) -> str:
     words = ["nashcast", "evaluate"]
     words += ["--paper"] if chosen.paper else []
     words += ["--held-out"] if chosen.held_out else []
-    words += ["--private", "--agents", chosen.agents] if chosen.private else []
+    words += ["--private", "--owner-agents", chosen.owner_agents] if chosen.private else []
     for text in chosen.stream:
         words += ["--stream", text]
     words += ["--target", chosen.target] if chosen.target else []
