@@ -52,15 +52,15 @@ def expert_run(agents: list[Agent], stream: Stream, seed: int) -> ExpertRun:
         agents, x_dim=stream.inputs.shape[1], y_dim=p, start=stream.start, seed=seed, coverages=(), history=0
     )
     said, forecasts, learnt, begun = [], np.empty((steps, p)), [], 0
-    loop: Loop | None = None
+    loop, watched = None, []
     started = time.perf_counter()
     for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):
         forecasts[t] = federation.predict_one(x)
-        if loop is not begun_loop(federation):
-            loop, begun = begun_loop(federation), t
-            watched = _watch(loop)
-        assert loop._now is not None
-        said.append(loop._now[0])
+        now = begun_loop(federation)
+        if loop is not now:
+            loop, begun, watched = now, t, _watch(now)
+        assert now._now is not None
+        said.append(now._now[0])
         federation.learn_one(x, y)
         learnt.append(watched[:])
         watched.clear()
@@ -86,5 +86,5 @@ def _watch(loop: Loop) -> list[int]:
         found.append(step)
         return learn(step, *arguments)
 
-    loop._learn_labels = watched
+    setattr(loop, "_learn_labels", watched)  # noqa: B010 a method of this one object
     return found
