@@ -617,7 +617,7 @@ BAD = [
     (lambda: nc.paper_federation([]), "agents", "at least one"),
     (lambda: nc.paper_federation([LINEAR]), "agents[0]", "nashcast.Agent"),
     (lambda: nc.paper_federation([PaperAgent(LINEAR)] * 2), "agents", "one agent for each place"),
-    (lambda: nc.paper_federation([PaperAgent(LINEAR)], game=3), "game", "nashcast.Game"),
+    (lambda: nc.paper_federation([PaperAgent(LINEAR)], game=3), "game", "nashcast.LookbackGame"),
     (lambda: nc.paper_federation([PaperAgent(LINEAR)], anchored=True), "anchored", "game=None"),
     (lambda: nc.paper_federation([PaperAgent(LINEAR)], ridge=0), "ridge", "> 0"),
     (lambda: nc.paper_federation([PaperAgent(LINEAR)], y_dim=0), "y_dim", "≥ 1"),
