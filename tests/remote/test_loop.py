@@ -113,6 +113,15 @@ def test_who_is_slow_to_take_the_loop_still_gets_it(loop, monkeypatch):
     assert slow.is_set()
 
 
+@pytest.fixture
+def default_interrupt():
+    """Python's own handler of Ctrl-C: other libraries of the test run may have set another."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_interrupt")
 def test_ctrl_c_ends_what_is_waited_for_and_nothing_else(loop):
     ended = []
 

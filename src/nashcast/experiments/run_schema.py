@@ -129,6 +129,7 @@ KINDS: dict[str, Callable[[Place, Any], Any]] = {
     "int": _whole,
     "float": _number,
     "str": _text,
+    "str | RuleFactory": _text,  # a rule by its name; one of one's own cannot stand in a file
     "bool": _flag,
     "Sequence[int]": _wholes,
     "Sequence[float]": _numbers,
