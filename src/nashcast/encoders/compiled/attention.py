@@ -53,7 +53,8 @@ def _power_of_two(exponent):
     f = held - (rounded - _ROUNDING)
     power = _C6 + f * (_C7 + f * (_C8 + f * (_C9 + f * (_C10 + f * (_C11 + f * _C12)))))
     power = 1.0 + f * (_C1 + f * (_C2 + f * (_C3 + f * (_C4 + f * (_C5 + f * power)))))
-    return _number_of(_bits_of(power) + (_bits_of(rounded) << 52))
+    # numba fills in the first parameter
+    return _number_of(_bits_of(power) + (_bits_of(rounded) << 52))  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True)
