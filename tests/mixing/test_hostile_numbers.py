@@ -3,6 +3,8 @@
 pytest turns warnings into errors, so these sequences also show that no rule warns.
 """
 
+import os
+
 import numpy as np
 import pytest
 
@@ -58,8 +60,9 @@ def test_weights_stay_finite(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
-def test_weights_stay_finite_on_ten_thousand_sequences(name):
-    stays_finite(name, range(500, 10_500))
+def test_weights_stay_finite_on_thousands_of_sequences(name):
+    """NASHCAST_SEQUENCES=10000 runs ten thousand of each."""
+    stays_finite(name, range(500, 500 + int(os.environ.get("NASHCAST_SEQUENCES", "2000"))))
 
 
 def judged_errors(name, seed):
@@ -94,7 +97,7 @@ def test_a_rule_learns_again_within_200_sane_steps(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_learns_again_within_200_sane_steps_on_many_sequences(name):
-    recovers(name, range(10, 310))
+    recovers(name, range(10, 110))
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name != "paper"])

@@ -224,7 +224,10 @@ def test_an_agent_s_bad_input(here, capsys, monkeypatch):
         return [value if before == option else word for before, word in zip([None, *words], words, strict=False)]
 
     bad = [
-        (["agent", "liner", *words[2:]], r"encoder: got 'liner'\. Did you mean 'linear'\? Pass module:name, or one of"),
+        (
+            ["agent", "liner", *words[2:]],
+            r"encoder: got 'liner'\. Did you mean 'linear' or 'learner'\? Pass module:name, or one of",
+        ),
         (["agent", "random_features", *words[2:]], r"encoder: got 'random_features' without features. Pass --set feat"),
         ([*words, "--set", "lag=3"], r"lag: got a key that is not known"),
         (["agent", "mine:broken", *words[2:]], r"make: got a function that raised RuntimeError: no"),
