@@ -97,7 +97,7 @@ def test_a_rule_learns_again_within_200_sane_steps(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_learns_again_within_200_sane_steps_on_many_sequences(name):
-    recovers(name, range(10, 110))
+    recovers(name, range(10, 310))
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name != "paper"])
