@@ -1,6 +1,6 @@
 """The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
 
-The public player holds what everybody knows of the targets; agents play what that does not explain of their features.
+The public player holds what all_included knows of the targets; agents play what that does not explain of their features.
 An agent that makes the joint forecast worse is left out of the sums while that lasts, and hears the residual it would
 have heard in them, so that an honest one finds back. See docs/explanation/joint-game.md.
 """
@@ -54,7 +54,7 @@ class JointServer:
         return self._included.copy()
 
     def _include(self, agents: np.ndarray) -> None:
-        self._included, self._everybody = agents, bool(agents.all())
+        self._included, self._all_included = agents, bool(agents.all())
 
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
@@ -62,7 +62,7 @@ class JointServer:
         public_share, shares, leverages = own.played[:, 0], contributions.played.copy(), contributions.leverage
         if self.game.averaged:
             shares[-1], public_share[-1] = contributions.averaged, own.averaged[0]
-        if not self._everybody:
+        if not self._all_included:
             shares *= self._included[:, None, None]
             leverages = leverages * self._included[:, None]
         changes = np.add.reduce(shares, axis=1) + public_share * usual[:, None]
@@ -89,9 +89,9 @@ class JointServer:
         steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
-        everybody, inside = self._everybody, self._included[:, None, None]
+        all_included, inside = self._all_included, self._included[:, None, None]
         own = self._player.recall(steps)[:, 0] * usual[:, None]
-        error = changes - own - np.add.reduce(recalled if everybody else recalled * inside, axis=1)
+        error = changes - own - np.add.reduce(recalled if all_included else recalled * inside, axis=1)
         self._judge(error, recalled, known)
         error = self._clipped(error, known)
         scale = inverse(usual)[:, None]
@@ -103,7 +103,7 @@ class JointServer:
         residual = (factor * error)[:, None]
         self._player.learn(steps, residual, averaging)
         heard = residual.repeat(recalled.shape[1], axis=1)
-        if not everybody:  # agents left out hear what they would have heard within the sums
+        if not all_included:  # agents left out hear what they would have heard within the sums
             heard -= np.where(inside, 0.0, factor[:, None] * recalled)
         return heard
 
@@ -135,7 +135,7 @@ class JointServer:
             return
         e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            if self._everybody:
+            if self._all_included:
                 worth = (e + c) ** 2 - e * e
             else:  # of agents left out of the sums, the question is what they would do within them
                 sign = np.where(self._included, 1.0, -1.0)[:, None]
