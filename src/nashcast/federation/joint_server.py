@@ -1,6 +1,6 @@
 """The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
 
-The public player holds what all_included knows of the targets; agents play what that does not explain of their features.
+The public player holds what all agents know of the targets; agents play what that does not explain of their features.
 An agent that makes the joint forecast worse is left out of the sums while that lasts, and hears the residual it would
 have heard in them, so that an honest one finds back. See docs/explanation/joint-game.md.
 """
