@@ -88,8 +88,7 @@ class JointBlocks:
         # What the diagonals have back of the ridge at each step, so that it does not fade.
         self._refill = (1.0 - self._forgetting[..., 0]) * (game.ridge * np.array(sizes, dtype=float))[:, None, None]
         self._information = self._laid(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
-        # Takes turns with the information. Of very many blocks, to write it and to read it again would take too long.
-        self._spare = None if self._tiny else self._information.copy()
+        self._spare = self._laid(self._information, 1)  # takes turns with the information
         # Decoders of every variant, and the mean of the averaged variant's.
         self._all_decoders = self._laid(np.zeros((len(game.variants) + 1, N, y_dim, horizon, D)), 1)
         self._decoders, self._averaged = self._all_decoders[:-1], self._all_decoders[-1]  # views
@@ -108,8 +107,7 @@ class JointBlocks:
                 z = np.where(present[:, None, None], unexplained, 0.0)
         if self._tiny:
             z = self._laid(z, 0)
-        prior = self._faded(self._spare)
-        gains = self._solved(prior, z)
+        gains = self._solved(self._prior(), z)
         leverage = self._dot(gains, z)
         if leverage.max() > self._game.largest_leverage:
             capped = 1.0 / np.maximum(1.0, leverage / self._game.largest_leverage)
@@ -125,18 +123,22 @@ class JointBlocks:
         """
         z, unexplained, gains = self._pending
         place = step % self._remembered
-        if self._spare is None:
-            self._faded(self._information)
-        else:
-            self._information, self._spare = self._spare, self._information
+        self._information, self._spare = self._spare, self._information
         if not taught:
             self._rows[place], self._gains[place] = 0.0, 0.0
             return
         self._rows[place], self._gains[place] = z, gains
-        self._information += z[:, :, :, None] * z[:, :, None, :]
+        if self._tiny:
+            small_solve.add_outer(self._information, z)
+        else:
+            self._information += z[:, :, :, None] * z[:, :, None, :]
         if self._coefficients.shape[3]:
             assert gain is not None
             self._coefficients += unexplained[..., None] * gain[:, None, :]
+
+    def take_over(self, decoders: np.ndarray) -> None:
+        """Decoders of somebody else, of each variant and of the averaged forecast, (variants + 1, y_dim, horizon, size)."""
+        self._all_decoders += decoders[:, None]
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the present decoders say of earlier rows, one for each horizon: (variants, agents, y_dim, horizon)."""
@@ -188,13 +190,12 @@ class JointBlocks:
             gains = np.linalg.solve(self._information[speed], last)  # (agents, y_dim, size, rows)
             self._gains[recent, speed] = np.moveaxis(gains, 3, 0)
 
-    def _faded(self, out: np.ndarray | None) -> np.ndarray:
+    def _prior(self) -> np.ndarray:
         """The information before the next row."""
-        faded = np.multiply(self._information, self._forgetting, out=out)
         if self._tiny:
-            diagonals = np.einsum("...dd->...d", faded)  # a view
-        else:  # the same, sooner
-            diagonals = faded.reshape(*faded.shape[:3], -1)[..., :: faded.shape[4] + 1]
+            return small_solve.faded(self._information, self._forgetting[..., 0, 0], self._refill[..., 0], self._spare)
+        faded = np.multiply(self._information, self._forgetting, out=self._spare)
+        diagonals = faded.reshape(*faded.shape[:3], -1)[..., :: faded.shape[4] + 1]
         diagonals += self._refill
         return faded
 

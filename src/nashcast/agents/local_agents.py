@@ -132,7 +132,7 @@ class LocalAgents:
             kept[place] = 0.0 if stand_ins is None else stand_ins
             bank.add_row(features if taught else np.zeros_like(features), stand_ins)
         if self._game is not None:
-            gain = self._public.learn(self.public_now)
+            gain = self.public_gain = self._public.learn(self.public_now)
             for blocks in self._blocks:
                 blocks.add_row(step, gain, taught)
         for unit, _ in self._units:

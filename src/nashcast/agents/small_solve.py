@@ -47,6 +47,22 @@ def solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.moveaxis(found, 0, -1)
 
 
+def faded(A: np.ndarray, share: np.ndarray, refill: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """share · A + refill · I, in the lower triangle. share, refill: (…), as the systems."""
+    for i in range(A.shape[-1]):
+        for j in range(i + 1):
+            np.multiply(A[..., i, j], share, out=out[..., i, j])
+        out[..., i, i] += refill
+    return out
+
+
+def add_outer(A: np.ndarray, z: np.ndarray) -> None:
+    """A + z zᵀ, in place, in the lower triangle. z: (…, size)."""
+    for i in range(A.shape[-1]):
+        for j in range(i + 1):
+            A[..., i, j] += z[..., i] * z[..., j]
+
+
 def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Sums of a · b over the last axis, which is short."""
     total = a[..., 0] * b[..., 0]

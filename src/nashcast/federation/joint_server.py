@@ -1,6 +1,8 @@
 """The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
 
 The public player holds what all agents know of the targets; agents play what that does not explain of their features.
+As they come to explain more of them, the sum of what they stop saying is a function of the public features: the player
+says it from then on, so that learning what is public never changes the joint forecast.
 An agent that makes the joint forecast worse is left out of the sums while that lasts, and hears the residual it would
 have heard in them, so that an honest one finds back. See docs/explanation/joint-game.md.
 """
@@ -29,6 +31,14 @@ class JointForecast(NamedTuple):
     shares: np.ndarray  # each agent's part of the changes, (variants, agents, y_dim, horizon)
 
 
+class _Row(NamedTuple):
+    """Of the row that was forecast and is not over."""
+
+    leverage: np.ndarray  # Σ h, (speeds, y_dim)
+    sums: np.ndarray  # of contributions, of each variant and of the averaged forecast, in usual changes
+    taken: np.ndarray  # what the decoders that were taken over say, (variants, y_dim, horizon)
+
+
 class JointServer:
     """agents: how many play besides the public player.   public: number of public features."""
 
@@ -40,10 +50,14 @@ class JointServer:
         self._given_boldness = np.array(given)[:, None, None]
         self._player = JointBlocks(game, [public], 0, y_dim, horizon)
         self._squares = np.zeros((len(variants), y_dim, horizon))  # fading mean of squared errors
-        self._learnt = np.zeros(horizon, dtype=np.int64)
+        self._learnt, self._horizons = np.zeros(horizon, dtype=np.int64), np.arange(horizon)
         self._mean_leverage = np.zeros((speeds, y_dim))
         self._rows = 0
         self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
+        # Decoders that the player has taken over from the agents, of each variant and of the averaged forecast, and
+        # what they said of the last rows, by step.
+        self._taken = np.zeros((len(variants) + 1, y_dim, horizon, public))
+        self._taken_said = np.zeros((REMEMBERED, len(variants), y_dim, horizon))
         self._worth = np.zeros((agents, y_dim))
         self._worth_squares = np.zeros((agents, y_dim))
         self._include(np.ones(agents, dtype=bool))
@@ -59,27 +73,39 @@ class JointServer:
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        public_share, shares, leverages = own.played[:, 0], contributions.played.copy(), contributions.leverage
-        if self.game.averaged:
-            shares[-1], public_share[-1] = contributions.averaged, own.averaged[0]
+        played, averaged, leverages = contributions
         if not self._all_included:
-            shares *= self._included[:, None, None]
-            leverages = leverages * self._included[:, None]
-        changes = np.add.reduce(shares, axis=1) + public_share * usual[:, None]
-        self._leverage = np.add.reduce(leverages, axis=1) + own.leverage[:, 0]
+            inside = self._included[:, None, None]
+            played, averaged, leverages = played * inside, averaged * inside, leverages * inside[..., 0]
+        taken = np.vecdot(self._taken, public[:, None])
+        shares, player = played, own.played[:, 0] + taken[:-1]
+        sums = np.concatenate([np.add.reduce(played, axis=1), np.add.reduce(averaged, axis=0)[None]])
+        if self.game.averaged:
+            shares = np.concatenate([played[:-1], averaged[None]])
+            player[-1] = own.averaged[0] + taken[-1]
+            changes = sums[:-1].copy()
+            changes[-1] = sums[-1]
+        else:
+            changes = sums[:-1].copy()
+        changes += player * usual[:, None]
+        total = np.add.reduce(leverages, axis=1) + own.leverage[:, 0]
+        self._row = _Row(total, sums * inverse(usual)[:, None], taken[:-1])
         trusted = np.maximum(1.0, _GUARD * self._mean_leverage) if self._rows else 1.0
-        leverage, beyond = self._leverage.take(self._speed, axis=0), self._leverage / trusted
+        leverage, beyond = total.take(self._speed, axis=0), total / trusted
         if beyond.max() > 1.0:
             guard = (1.0 / np.maximum(1.0, beyond)).take(self._speed, axis=0)[:, :, None]
             changes, shares = changes * guard, shares * guard[:, None]
         return JointForecast(changes, leverage, shares)
 
-    def add_row(self, step: int, taught: bool) -> None:
-        """The row that was forecast is over. taught: whether it may teach."""
-        self._leverages[step % REMEMBERED] = self._leverage
+    def add_row(self, step: int, taught: bool, gain: np.ndarray) -> None:
+        """The row that was forecast is over. taught: whether it may teach.   gain: of `PublicBlock.learn`."""
+        place = step % REMEMBERED
+        self._leverages[place], self._taken_said[place] = self._row.leverage, self._row.taken
         self._rows += 1
-        self._mean_leverage += (self._leverage - self._mean_leverage) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
+        self._mean_leverage += (self._row.leverage - self._mean_leverage) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
         self._player.add_row(step, None, taught)
+        if taught and self.game.partial:
+            self._taken += self._row.sums[..., None] * gain[:, None]
 
     def residuals(
         self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual
@@ -90,7 +116,8 @@ class JointServer:
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
         all_included, inside = self._all_included, self._included[:, None, None]
-        own = self._player.recall(steps)[:, 0] * usual[:, None]
+        taken = np.moveaxis(self._taken_said[steps % REMEMBERED, ..., self._horizons], 0, -1)
+        own = (self._player.recall(steps)[:, 0] + taken) * usual[:, None]
         error = changes - own - np.add.reduce(recalled if all_included else recalled * inside, axis=1)
         self._judge(error, recalled, known)
         error = self._clipped(error, known)
@@ -109,6 +136,8 @@ class JointServer:
 
     def relearn(self, now: np.ndarray, before: np.ndarray, step: int, unit: np.ndarray) -> None:
         """Public features mean something else: all remembered rows, (rows, y_dim, features), now and before."""
+        self._player.take_over(self._taken)
+        self._taken[:], self._taken_said[:] = 0.0, 0.0
         self._player.relearn((now[:, None], before[:, None]), (now, before), None, step, unit)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
@@ -160,4 +189,4 @@ class JointServer:
         self._learnt = fields.take("learnt", self._learnt.shape, dtype=np.int64, min=0)
 
 
-_STATE = ("squares", "mean_leverage", "leverages", "worth", "worth_squares")
+_STATE = ("squares", "mean_leverage", "leverages", "taken", "taken_said", "worth", "worth_squares")

@@ -151,7 +151,7 @@ class Loop:
         self._pending.add(step, now, said)
         self._agents.add_row(labelled=accepted and taught, taught=taught)
         if self._server is not None:
-            self._server.add_row(step, taught)
+            self._server.add_row(step, taught, self._agents.public_gain)
         if verdict is Verdict.DOUBTFUL:
             assert target is not None
             self._screen.doubt = Doubt(step, target.copy(), now)
