@@ -137,7 +137,7 @@ class JointBlocks:
             self._coefficients += unexplained[..., None] * gain[:, None, :]
 
     def take_over(self, decoders: np.ndarray) -> None:
-        """Decoders of somebody else, of each variant and of the averaged forecast, (variants + 1, y_dim, horizon, size)."""
+        """Somebody else's decoders: of each variant, then of the averaged forecast, (…, y_dim, horizon, size)."""
         self._all_decoders += decoders[:, None]
 
     def recall(self, steps: np.ndarray) -> np.ndarray:

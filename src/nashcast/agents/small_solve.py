@@ -48,7 +48,7 @@ def solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def faded(A: np.ndarray, share: np.ndarray, refill: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """share · A + refill · I, in the lower triangle. share, refill: (…), as the systems."""
+    """The lower triangle of share · A + refill · I. share, refill: (…), as the systems."""
     for i in range(A.shape[-1]):
         for j in range(i + 1):
             np.multiply(A[..., i, j], share, out=out[..., i, j])
@@ -57,7 +57,7 @@ def faded(A: np.ndarray, share: np.ndarray, refill: np.ndarray, out: np.ndarray)
 
 
 def add_outer(A: np.ndarray, z: np.ndarray) -> None:
-    """A + z zᵀ, in place, in the lower triangle. z: (…, size)."""
+    """Add z zᵀ to the lower triangle of A, in place. z: (…, size)."""
     for i in range(A.shape[-1]):
         for j in range(i + 1):
             A[..., i, j] += z[..., i] * z[..., j]
