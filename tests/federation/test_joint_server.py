@@ -54,7 +54,7 @@ def test_learning_what_is_public_changes_no_joint_forecast(horizon):
         game.step(t)
     probe = game.row()
     before = game.forecast(*probe).changes
-    game.server._mean_leverage[:] = 1e9  # the guard must not decide
+    game.server._guard._mean[:] = 1e9  # the guard must not decide
     before = game.forecast(*probe).changes
     contributions = game.blocks.forecast(*probe).played
     game.step(40, learn=False)
@@ -68,7 +68,7 @@ def test_what_it_recalls_of_a_row_is_what_it_said_of_it_until_decoders_move(hori
     game = Game(seed=1, horizon=horizon)
     for t in range(30):
         game.step(t)
-    game.server._mean_leverage[:] = 1e9
+    game.server._guard._mean[:] = 1e9
     features, public = game.row()
     said = game.forecast(features, public)
     gain = game.public_block.learn(public)
@@ -76,7 +76,7 @@ def test_what_it_recalls_of_a_row_is_what_it_said_of_it_until_decoders_move(hori
     game.server.add_row(30, True, gain)
     for t in range(31, 34):  # rows without labels move what is public alone
         game.step(t, learn=False)
-    steps, game.server._learnt[:] = np.full(horizon, 30), 0  # errors are not clipped
+    steps, game.server._judge._learnt[:] = np.full(horizon, 30), 0  # errors are not clipped
     heard = game.server.residuals(
         steps,
         np.zeros((Y_DIM, horizon)),

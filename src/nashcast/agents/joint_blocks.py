@@ -26,6 +26,7 @@ class Contributions(NamedTuple):
     played: np.ndarray  # Z β̄ of each variant, (variants, agents, y_dim, horizon)
     averaged: np.ndarray  # the averaged variant's forecast, (agents, y_dim, horizon)
     leverage: np.ndarray  # (forgettings, agents, y_dim)
+    kernel: np.ndarray | None = None  # with the window's rows, (forgettings, agents, y_dim, rows): see `WindowBlocks`
 
 
 class _PendingRow(NamedTuple):
@@ -140,6 +141,25 @@ class JointBlocks:
         """Somebody else's decoders: of each variant, then of the averaged forecast, (…, y_dim, horizon, size)."""
         self._all_decoders += decoders[:, None]
 
+    def forget(self, steps: int) -> None:
+        """What the information matrices forget in so many steps without a row."""
+        left = self._forgetting**steps
+        self._information *= left
+        self._information += (1.0 - left) * self._ridge
+
+    def gains_of(self, z: np.ndarray) -> np.ndarray:
+        """Γ⁻¹ z of every forgetting, (forgettings, agents, y_dim, size). z: (agents, y_dim, size)."""
+        return self._solved(self._information, z)
+
+    def said_of(self, z: np.ndarray) -> np.ndarray:
+        """What the decoders of every variant say, (variants, agents, y_dim), of the next step."""
+        return self._dot(self._decoders[:, :, :, 0], z)
+
+    def absorb(self, rows: np.ndarray, moves: np.ndarray) -> None:
+        """Rows (rows, agents, y_dim, size) are known from now on; decoders move by (variants, agents, y_dim, size)."""
+        self._information += np.einsum("sikd,sike->ikde", rows, rows)
+        self._decoders[:, :, :, 0] += moves
+
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the present decoders say of earlier rows, one for each horizon: (variants, agents, y_dim, horizon)."""
         z = self._of_steps(self._rows, steps).transpose(1, 2, 0, 3)  # (agents, y_dim, horizon, size)
@@ -154,7 +174,7 @@ class JointBlocks:
                 decoders += gains[speed] * residual[..., None]
         else:
             self._decoders += gains.take(self._speed, axis=0) * residuals[..., None]
-        if self._game.averaged:
+        if self._game.plays_averaged:
             self._averaged += averaging * (self._decoders[-1] - self._averaged)
 
     def relearn(self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray) -> None:

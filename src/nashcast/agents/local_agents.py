@@ -21,6 +21,7 @@ from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks,
 from nashcast.agents.learner_unit import LearnerUnit
 from nashcast.agents.make_unit import make_unit
 from nashcast.agents.units import ForecasterUnit, RawUnit, Unit
+from nashcast.agents.window_blocks import WindowBlocks
 from nashcast.encoders.base import Quantiles, build_encoder
 from nashcast.encoders.rows import Rows
 from nashcast.games.joint import JointGame
@@ -77,10 +78,13 @@ class LocalAgents:
         self._banks = [Bank(members, y_dim, horizon) for members in found.banks]
         kept = (len(FORGETTING), y_dim, horizon)
         self._stand_ins = [np.zeros((REMEMBERED, len(members), *kept)) for members in found.banks]
-        self._blocks: list[JointBlocks] = []
+        self._blocks: list[JointBlocks] | list[WindowBlocks] = []
         if game is not None:
-            public = PUBLIC_FEATURES if game.partial else 0
-            self._blocks = [JointBlocks(game, sizes, public, y_dim, horizon) for sizes in found.block_sizes]
+            public, make = (
+                PUBLIC_FEATURES if game.plays_remainder else 0,
+                JointBlocks if game.window is None else WindowBlocks,
+            )
+            self._blocks = [make(game, sizes, public, y_dim, horizon) for sizes in found.block_sizes]
             self._block_order = np.argsort(np.concatenate([group.members for group in found.block_groups]))
             self._public = PublicBlock(y_dim, PUBLIC_FEATURES)
 
@@ -257,7 +261,9 @@ class LocalAgents:
         played = self._in_order([part.played for part in parts], axis=1)
         averaged = self._in_order([part.averaged for part in parts], axis=0)
         leverage = self._in_order([part.leverage for part in parts], axis=1)
-        return Contributions(played * usual[:, None], averaged * usual[:, None], leverage)
+        kernels = [part.kernel for part in parts if part.kernel is not None]
+        kernel = self._in_order(kernels, axis=1) if kernels else None
+        return Contributions(played * usual[:, None], averaged * usual[:, None], leverage, kernel)
 
     def _in_order(self, parts: list[np.ndarray], axis: int) -> np.ndarray:
         """What the groups of blocks give, agents in their order."""

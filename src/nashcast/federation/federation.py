@@ -21,7 +21,7 @@ from nashcast.federation.health import Health
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
 from nashcast.federation.objects import object_columns, objects_key, split_objects
 from nashcast.federation.records import Record, Replay, replayed
-from nashcast.federation.rules import mixture_of
+from nashcast.federation.rules import ADAPTIVE, mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.federation.table_verbs import TableVerbs
 from nashcast.federation.trust import Trust
@@ -29,8 +29,6 @@ from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.mixing.expert_rule import RuleFactory, rule_name
-
-ADAPTIVE = "adaptive"
 
 
 class Federation(TableVerbs):
@@ -81,6 +79,8 @@ class Federation(TableVerbs):
         if season is not None:
             check.integer("season", season, min=2, max=LONGEST_SEASON)
         H = check.integer("horizon", horizon, min=1, max=MOST_WAITING)
+        if H > 1 and game is not None and game.window is not None:
+            raise InvalidInput("horizon", f"{H} with a window", "Pass horizon=1, or JointGame() without a window.")
         self._settings = Settings(game, H, season, check.integer("seed", seed, min=0), mixture_of(mixing))
         self._mixing = rule_name(mixing)
         self._columns, self._objects = Columns(x_dim, y_dim), object_columns(self._agents)

@@ -15,14 +15,8 @@ import numpy as np
 
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, averaging_rate
 from nashcast.encoders.rows import inverse
+from nashcast.federation.joint_judge import Judge, LeverageGuard
 from nashcast.games.joint import AVERAGED_BOLDNESS, JointGame
-
-# Errors beyond this many usual ones are clipped before anything is learnt from them.
-_CLIP, _ERROR_MEMORY, _FIRST = 3.0, 0.98, 10
-# The joint change is divided by the leverage beyond this many times its mean.
-_GUARD, _LEVERAGE_MEMORY = 2.0, 0.002
-# Fading of an agent's worth, and how far below 0 it falls before the agent is left out, in its standard deviations.
-_WORTH_FADING, _WORTH_CLIP, _WORTH_LIMIT = 0.01, 9.0, 0.1
 
 
 class JointForecast(NamedTuple):
@@ -49,38 +43,30 @@ class JointServer:
         given = [1.0 if variant.boldness is None else variant.boldness for variant in variants]
         self._given_boldness = np.array(given)[:, None, None]
         self._player = JointBlocks(game, [public], 0, y_dim, horizon)
-        self._squares = np.zeros((len(variants), y_dim, horizon))  # fading mean of squared errors
-        self._learnt, self._horizons = np.zeros(horizon, dtype=np.int64), np.arange(horizon)
-        self._mean_leverage = np.zeros((speeds, y_dim))
-        self._rows = 0
+        self._judge, self._guard = Judge(len(variants), agents, y_dim, horizon), LeverageGuard(speeds, y_dim)
+        self._horizons = np.arange(horizon)
         self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
         # Decoders that the player has taken over from the agents, of each variant and of the averaged forecast, and
         # what they said of the last rows, by step.
         self._taken = np.zeros((len(variants) + 1, y_dim, horizon, public))
         self._taken_said = np.zeros((REMEMBERED, len(variants), y_dim, horizon))
-        self._worth = np.zeros((agents, y_dim))
-        self._worth_squares = np.zeros((agents, y_dim))
-        self._include(np.ones(agents, dtype=bool))
 
     @property
     def included(self) -> np.ndarray:
         """Which agents are in the sums at present, (agents,)."""
-        return self._included.copy()
-
-    def _include(self, agents: np.ndarray) -> None:
-        self._included, self._all_included = agents, bool(agents.all())
+        return self._judge.included.copy()
 
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        played, averaged, leverages = contributions
-        if not self._all_included:
-            inside = self._included[:, None, None]
+        played, averaged, leverages, _ = contributions
+        if not self._judge.all_included:
+            inside = self._judge.included[:, None, None]
             played, averaged, leverages = played * inside, averaged * inside, leverages * inside[..., 0]
         taken = np.vecdot(self._taken, public[:, None])
         shares, player = played, own.played[:, 0] + taken[:-1]
         sums = np.concatenate([np.add.reduce(played, axis=1), np.add.reduce(averaged, axis=0)[None]])
-        if self.game.averaged:
+        if self.game.plays_averaged:
             shares = np.concatenate([played[:-1], averaged[None]])
             player[-1] = own.averaged[0] + taken[-1]
             changes = sums[:-1].copy()
@@ -90,21 +76,19 @@ class JointServer:
         changes += player * usual[:, None]
         total = np.add.reduce(leverages, axis=1) + own.leverage[:, 0]
         self._row = _Row(total, sums * inverse(usual)[:, None], taken[:-1])
-        trusted = np.maximum(1.0, _GUARD * self._mean_leverage) if self._rows else 1.0
-        leverage, beyond = total.take(self._speed, axis=0), total / trusted
-        if beyond.max() > 1.0:
-            guard = (1.0 / np.maximum(1.0, beyond)).take(self._speed, axis=0)[:, :, None]
-            changes, shares = changes * guard, shares * guard[:, None]
-        return JointForecast(changes, leverage, shares)
+        factor = self._guard.factor(total)
+        if factor is not None:
+            factor = factor.take(self._speed, axis=0)[:, :, None]
+            changes, shares = changes * factor, shares * factor[:, None]
+        return JointForecast(changes, total.take(self._speed, axis=0), shares)
 
     def add_row(self, step: int, taught: bool, gain: np.ndarray) -> None:
         """The row that was forecast is over. taught: whether it may teach.   gain: of `PublicBlock.learn`."""
         place = step % REMEMBERED
         self._leverages[place], self._taken_said[place] = self._row.leverage, self._row.taken
-        self._rows += 1
-        self._mean_leverage += (self._row.leverage - self._mean_leverage) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
+        self._guard.add(self._row.leverage)
         self._player.add_row(step, None, taught)
-        if taught and self.game.partial:
+        if taught and self.game.plays_remainder:
             self._taken += self._row.sums[..., None] * gain[:, None]
 
     def residuals(
@@ -115,12 +99,12 @@ class JointServer:
         steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
-        all_included, inside = self._all_included, self._included[:, None, None]
+        all_included, inside = self._judge.all_included, self._judge.included[:, None, None]
         taken = np.moveaxis(self._taken_said[steps % REMEMBERED, ..., self._horizons], 0, -1)
         own = (self._player.recall(steps)[:, 0] + taken) * usual[:, None]
         error = changes - own - np.add.reduce(recalled if all_included else recalled * inside, axis=1)
-        self._judge(error, recalled, known)
-        error = self._clipped(error, known)
+        self._judge.judge(error, recalled, known, self._judge.included)
+        error = self._judge.clipped(error, known)
         scale = inverse(usual)[:, None]
         # (variants, y_dim, horizon)
         leverage = self._leverages[steps % REMEMBERED].transpose(1, 2, 0).take(self._speed, axis=0)
@@ -143,50 +127,26 @@ class JointServer:
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
         boldness = np.empty(leverage.shape)
         boldness[:] = self._given_boldness
-        if self.game.averaged:
+        if self.game.plays_averaged:
             boldness[-1] = np.maximum(1.0, AVERAGED_BOLDNESS / np.maximum(leverage[-1], 1e-9))
         return boldness
 
-    def _clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
-        limit, rate = _CLIP * np.sqrt(self._squares), 1.0 - _ERROR_MEMORY
-        if self._learnt.min() < _FIRST:
-            limit, rate = np.where(self._learnt >= _FIRST, limit, np.inf), np.where(self._learnt > 0, rate, 1.0)
-        clipped = np.minimum(np.maximum(error, -limit), limit)
-        rate = rate * known
-        size = np.minimum(np.abs(clipped), 1e150)  # its square is finite
-        self._squares += rate * (size * size - self._squares)
-        self._learnt += known
-        return clipped
-
-    def _judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray) -> None:
-        """Whether each agent makes the next step's joint forecast better; by the first variant."""
-        if not known[0] or self._learnt[0] < _FIRST:
-            return
-        e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self._all_included:
-                worth = (e + c) ** 2 - e * e
-            else:  # of agents left out of the sums, the question is what they would do within them
-                sign = np.where(self._included, 1.0, -1.0)[:, None]
-                worth = ((e + sign * c) ** 2 - e * e) * sign
-        worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
-        self._worth += _WORTH_FADING * (worth - self._worth)
-        self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)
-        spread = np.sqrt(np.maximum(self._worth_squares - self._worth * self._worth, 0.0))
-        self._include(np.logical_and.reduce(self._worth >= -_WORTH_LIMIT * spread, axis=1))
-
     def save(self) -> dict[str, np.ndarray]:
-        player = {f"player.{name}": value for name, value in self._player.save().items()}
-        own = {name: getattr(self, f"_{name}") for name in _STATE}
-        return {**player, **own, "rows": np.array(self._rows), "included": self._included, "learnt": self._learnt}
+        found = {name: getattr(self, f"_{name}") for name in _STATE}
+        for prefix, part in self._parts():
+            found |= {prefix + name: value for name, value in part.save().items()}
+        return found
 
     def restore(self, fields) -> None:
-        self._player.restore(fields.part("player."))
         for name in _STATE:
             setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
-        self._rows = int(fields.take("rows", (), dtype=np.int64, min=0))
-        self._include(fields.take("included", self._included.shape, dtype=bool))
-        self._learnt = fields.take("learnt", self._learnt.shape, dtype=np.int64, min=0)
+        for prefix, part in self._parts():
+            part.restore(fields.part(prefix))
+
+    def _parts(self):
+        yield "player.", self._player
+        yield "judge.", self._judge
+        yield "guard.", self._guard
 
 
-_STATE = ("squares", "mean_leverage", "leverages", "taken", "taken_said", "worth", "worth_squares")
+_STATE = ("leverages", "taken", "taken_said")

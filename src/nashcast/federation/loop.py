@@ -24,6 +24,7 @@ from nashcast.federation.members import Members
 from nashcast.federation.pending import Pending, Said
 from nashcast.federation.screen import Doubt, Screen, Verdict
 from nashcast.federation.trust import TrustLog
+from nashcast.federation.window_server import WindowServer
 from nashcast.games.joint import JointGame
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
 
@@ -80,7 +81,10 @@ class Loop:
         self.history = History(x_dim, start, settings.season, first_step)
         self._agents = LocalAgents(agents, self.history, settings.game, H, names, settings.seed)
         game, N = settings.game, len(agents)
-        self._server = None if game is None else JointServer(game, N, PUBLIC_FEATURES, p, H)
+        self._server: JointServer | WindowServer | None = None
+        if game is not None:
+            serve = JointServer if game.window is None else WindowServer
+            self._server = serve(game, N, PUBLIC_FEATURES, p, H)
         variants = 0 if game is None else len(game.variants)
         self.members = [PERSISTENCE, *self._agents.names, *([JOINT] if variants else [])]
         owners = [np.zeros(1 + len(LEVELS)), 1 + self._agents.owner, np.full(variants, 1 + N)]
@@ -206,9 +210,8 @@ class Loop:
         experts, leverage = past.experts.reshape(p * H, K), past.leverage.reshape(p * H, K)
         self._mixture.learn(mixed, experts, leverage, awake, target.repeat(H), labelled)
         if known[0]:
-            self.trust.learn(
-                target, past.forecasts[0], past.own, past.without, past.awake[0] @ self._members.experts > 0
-            )
+            present = past.awake[0] @ self._members.experts > 0
+            self.trust.learn(target, past.forecasts[0], past.own, past.without, present)
         if taught:
             usual = history.scales.change
             self._agents.learn(steps, changes * history.scales.inverse_change[:, None], known)

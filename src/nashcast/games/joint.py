@@ -31,6 +31,7 @@ from nashcast.validation import integer, number
 # The averaged variant's boldness is this over the leverage, at least 1; it forecasts with a running mean of its
 # decoders, whose first steps weigh 1 / FIRST_STEPS.
 AVERAGED_BOLDNESS, FIRST_STEPS = 0.2, 4.0
+LONGEST_WINDOW = 1000
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class JointGame:
     ridge: γ for each feature.   partial: agents play what the public history does not explain of their features.
     largest_leverage: an agent's leverage counts as this at most, so that none can stop the others from learning;
         infinity for the game as it is derived.
+    window: so many steps are played as one game, at its exact equilibrium; None to play each step. Agents then play
+        all of their features, and send as many kernel values as the window has rows. For one horizon, without the
+        averaged variant.
     """
 
     forgetting: tuple[float, ...] = (0.998, 0.99)
@@ -51,6 +55,7 @@ class JointGame:
     ridge: float = 5.0
     partial: bool = True
     largest_leverage: float = 1.0
+    window: int | None = None
 
     def __post_init__(self):
         for value in self.forgetting:
@@ -60,13 +65,24 @@ class JointGame:
         number("ridge", self.ridge, above=0.0)
         if not self.largest_leverage > 0.0:
             raise InvalidInput("largest_leverage", f"{self.largest_leverage}", "Pass a number > 0, or infinity.")
+        if self.window is not None:
+            integer("window", self.window, min=1, max=LONGEST_WINDOW)
         integer("forgetting", len(self.forgetting), min=1)
         integer("boldness", len(self.boldness), min=1)
 
     @property
     def variants(self) -> list[Variant]:
         found = [Variant(i, mu) for i in range(len(self.forgetting)) for mu in self.boldness]
-        return found + ([Variant(0, None)] if self.averaged else [])
+        return found + ([Variant(0, None)] if self.plays_averaged else [])
+
+    @property
+    def plays_averaged(self) -> bool:
+        return self.averaged and self.window is None
+
+    @property
+    def plays_remainder(self) -> bool:
+        """Whether agents play what the public history leaves unexplained."""
+        return self.partial and self.window is None
 
 
 class Variant(NamedTuple):

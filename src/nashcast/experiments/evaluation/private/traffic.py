@@ -63,7 +63,7 @@ def joint(stream: Stream, game: JointGame) -> Traffic:
     Up: what each variant plays, the averaged one's forecast besides, and one leverage for each forgetting.
     """
     sums = len(game.variants) + len(game.forgetting)
-    return Traffic(1, BYTES * stream.targets.shape[1] * len(stream.owners) * (sums + game.averaged + sums + 1))
+    return Traffic(1, BYTES * stream.targets.shape[1] * len(stream.owners) * (sums + game.plays_averaged + sums + 1))
 
 
 def federation(kind: str, stream: Stream, game: JointGame | None) -> Traffic:

@@ -1,0 +1,94 @@
+"""Whether agents do the joint forecast good, and errors as they may be learnt from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Errors beyond this many usual ones are clipped before anything is learnt from them.
+_CLIP, _ERROR_MEMORY, _FIRST = 3.0, 0.98, 10
+# The joint change is divided by the leverage beyond this many times its mean.
+_GUARD, _LEVERAGE_MEMORY = 2.0, 0.002
+# Fading of an agent's worth, and how far below 0 it falls before the agent is left out, in its standard deviations.
+_WORTH_FADING, _WORTH_CLIP, _WORTH_LIMIT = 0.01, 9.0, 0.1
+
+
+class Judge:
+    """included: which agents do good, (agents,).   all_included: whether all do."""
+
+    def __init__(self, variants: int, agents: int, y_dim: int, horizon: int):
+        self._squares = np.zeros((variants, y_dim, horizon))  # fading mean of squared errors
+        self._learnt = np.zeros(horizon, dtype=np.int64)
+        self._worth = np.zeros((agents, y_dim))
+        self._worth_squares = np.zeros((agents, y_dim))
+        self._include(np.ones(agents, dtype=bool))
+
+    def _include(self, agents: np.ndarray) -> None:
+        self.included, self.all_included = agents, bool(agents.all())
+
+    def clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """The joint error of every variant, (variants, y_dim, horizon), bounded by what is usual."""
+        limit, rate = _CLIP * np.sqrt(self._squares), 1.0 - _ERROR_MEMORY
+        if self._learnt.min() < _FIRST:
+            limit, rate = np.where(self._learnt >= _FIRST, limit, np.inf), np.where(self._learnt > 0, rate, 1.0)
+        clipped = np.minimum(np.maximum(error, -limit), limit)
+        rate = rate * known
+        size = np.minimum(np.abs(clipped), 1e150)  # its square is finite
+        self._squares += rate * (size * size - self._squares)
+        self._learnt += known
+        return clipped
+
+    def judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray, inside: np.ndarray) -> None:
+        """Whether each agent makes the next step's joint forecast better; by the first variant.
+
+        recalled: what each of them said, (variants, agents, y_dim, horizon).   inside: whether it was in the sums.
+        """
+        if not known[0] or self._learnt[0] < _FIRST:
+            return
+        e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if inside.all():
+                worth = (e + c) ** 2 - e * e
+            else:  # of agents left out of the sums, the question is what they would do within them
+                sign = np.where(inside, 1.0, -1.0)[:, None]
+                worth = ((e + sign * c) ** 2 - e * e) * sign
+        worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
+        self._worth += _WORTH_FADING * (worth - self._worth)
+        self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)
+        spread = np.sqrt(np.maximum(self._worth_squares - self._worth * self._worth, 0.0))
+        self._include(np.logical_and.reduce(self._worth >= -_WORTH_LIMIT * spread, axis=1))
+
+    def save(self) -> dict[str, np.ndarray]:
+        own = {name: getattr(self, f"_{name}") for name in _STATE}
+        return {**own, "included": self.included, "learnt": self._learnt}
+
+    def restore(self, fields) -> None:
+        for name in _STATE:
+            setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
+        self._include(fields.take("included", self.included.shape, dtype=bool))
+        self._learnt = fields.take("learnt", self._learnt.shape, dtype=np.int64, min=0)
+
+
+_STATE = ("squares", "worth", "worth_squares")
+
+
+class LeverageGuard:
+    """A row far beyond what is usual moves the joint forecast less."""
+
+    def __init__(self, speeds: int, y_dim: int):
+        self._mean, self._rows = np.zeros((speeds, y_dim)), 0
+
+    def factor(self, leverage: np.ndarray) -> np.ndarray | None:
+        """What to multiply changes with, as the leverage (speeds, y_dim); None for 1 everywhere."""
+        beyond = leverage / (np.maximum(1.0, _GUARD * self._mean) if self._rows else 1.0)
+        return 1.0 / np.maximum(1.0, beyond) if beyond.max() > 1.0 else None
+
+    def add(self, leverage: np.ndarray) -> None:
+        self._rows += 1
+        self._mean += (leverage - self._mean) * max(1.0 / self._rows, _LEVERAGE_MEMORY)
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {"mean": self._mean, "rows": np.array(self._rows)}
+
+    def restore(self, fields) -> None:
+        self._mean = fields.take("mean", self._mean.shape)
+        self._rows = int(fields.take("rows", (), dtype=np.int64, min=0))

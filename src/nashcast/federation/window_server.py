@@ -1,0 +1,142 @@
+r"""The server's side of the joint game in its window form: the residuals of all rows of a window at once.
+
+With K the sums over agents of the kernel values of the window's rows, and e what the decoders of the window's start got
+wrong there, the equilibrium of all these rows together is
+
+    $a = (I/\mu + K)^{-1} e$,
+
+and the joint forecast of the next row adds $k^\top a$ to the sum of what those decoders say, k its kernel values with
+the window. A row counts if its label comes in time; a late one teaches nothing here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nashcast.agents.joint_blocks import Contributions
+from nashcast.agents.window_blocks import WindowBlocks
+from nashcast.encoders.rows import inverse
+from nashcast.errors import InvalidInput
+from nashcast.federation.joint_judge import Judge, LeverageGuard
+from nashcast.federation.joint_server import JointForecast
+from nashcast.games.joint import JointGame
+
+
+class WindowServer:
+    """Behind the interface of `JointServer`."""
+
+    def __init__(self, game: JointGame, agents: int, public: int, y_dim: int, horizon: int):
+        assert game.window is not None
+        self.game, self._window = game, game.window
+        V, L = len(game.variants), len(game.forgetting)
+        self._speed = np.array([variant.speed for variant in game.variants])
+        caution = np.array([1.0 / (variant.boldness or 1.0) for variant in game.variants])
+        self._caution = caution[:, None, None, None] * np.eye(game.window)  # I/μ
+        self._player = WindowBlocks(game, [public], 0, y_dim, horizon)
+        self._judge, self._guard = Judge(V, agents, y_dim, horizon), LeverageGuard(L, y_dim)
+        self._inside = np.ones(agents, dtype=bool)  # the sums of one window are over the same agents
+        self._kernel = np.zeros((L, y_dim, game.window, game.window))  # K
+        self._errors = np.zeros((V, y_dim, game.window))  # e, in usual changes
+        self._residuals = np.zeros((V, y_dim, game.window))  # a
+        self._count, self._last_row = 0, -1
+
+    @property
+    def included(self) -> np.ndarray:
+        """Which agents are in the sums at present, (agents,)."""
+        return self._inside.copy()
+
+    def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
+        """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
+        own, n, inside = self._player.forecast(public[None], public), self._count, self._inside[:, None]
+        assert contributions.kernel is not None
+        assert own.kernel is not None
+        shares = contributions.played * inside[..., None]
+        changes = np.add.reduce(shares, axis=1) + own.played[:, 0] * usual[:, None]
+        k = self._k = np.add.reduce(contributions.kernel * inside[..., None], axis=1) + own.kernel[:, 0]
+        self._with_itself = np.add.reduce(contributions.leverage * inside, axis=1) + own.leverage[:, 0]
+        leverage = self._with_itself.take(self._speed, axis=0)
+        if n:
+            k = k.take(self._speed, axis=0)
+            leverage = leverage - np.vecdot(k, np.linalg.solve(self._systems(), k[..., None])[..., 0])
+        factor = self._guard.factor(self._with_itself)
+        if factor is not None:
+            factor = factor.take(self._speed, axis=0)[:, :, None]
+            changes, shares = changes * factor, shares * factor[:, None]
+        return JointForecast(changes, np.maximum(leverage, 0.0), shares)
+
+    def add_row(self, step: int, taught: bool, gain: np.ndarray) -> None:
+        """The row that was forecast is over. taught: whether it may teach."""
+        self._last_row = step if taught else -1
+        self._guard.add(self._with_itself)
+
+    def residuals(
+        self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual
+    ) -> np.ndarray:
+        """The residuals a of every variant and agent, (variants, agents, y_dim, rows), in usual changes.
+
+        steps: at which the labelled forecast was made, (1,).   changes: of the target since, (y_dim, 1).
+        recalled: what agents said of the last row.   usual: change of each target, (y_dim,).
+        """
+        if steps[0] == self._last_row and known[0]:
+            inside = self._inside[:, None, None]
+            said = np.add.reduce(recalled * inside, axis=1) + self._player.recall(steps)[:, 0] * usual[:, None]
+            error = changes - said
+            self._judge.judge(error, recalled, known, self._inside)
+            self._append(self._judge.clipped(error, known)[..., 0] * inverse(usual))
+        n = self._count
+        a = self._residuals[:, None, :, :n]
+        self._player.learn(steps, a, 0.0)
+        heard = a.repeat(len(self._inside), axis=1)
+        heard[:, ~self._inside] = 0.0  # agents left out stay as they are
+        if n == self._window:
+            self._end_window()
+        return heard
+
+    def relearn(self, now: np.ndarray, before: np.ndarray, step: int, unit: np.ndarray) -> None:
+        """Public features mean something else: all remembered rows, (rows, y_dim, features), now and before."""
+        self._player.relearn((now[:, None], before[:, None]), (now, before), None, step, unit)
+        self._end_window()
+
+    def _append(self, error: np.ndarray) -> None:
+        """The last row enters the window. error: of its joint forecast, (variants, y_dim)."""
+        n = self._count
+        self._kernel[..., n, :n], self._kernel[..., :n, n] = self._k, self._k
+        self._kernel[..., n, n] = self._with_itself
+        self._errors[..., n] = error + np.vecdot(self._k.take(self._speed, axis=0), self._residuals[..., :n])
+        self._count = n + 1
+        errors = self._errors[..., : n + 1]
+        self._residuals[..., : n + 1] = np.linalg.solve(self._systems(), errors[..., None])[..., 0]
+        self._last_row = -1
+
+    def _systems(self) -> np.ndarray:
+        """I/μ + K of every variant, (variants, y_dim, rows, rows)."""
+        n = self._count
+        return self._kernel[..., :n, :n].take(self._speed, axis=0) + self._caution[..., :n, :n]
+
+    def _end_window(self) -> None:
+        self._count, self._inside = 0, self._judge.included.copy()
+
+    def save(self) -> dict[str, np.ndarray]:
+        found = {name: getattr(self, f"_{name}") for name in _STATE}
+        found |= {"counts": np.array([self._count, self._last_row]), "inside": self._inside}
+        for prefix, part in self._parts():
+            found |= {prefix + name: value for name, value in part.save().items()}
+        return found
+
+    def restore(self, fields) -> None:
+        for name in _STATE:
+            setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
+        self._count, self._last_row = fields.take("counts", (2,), dtype=np.int64, min=-1).tolist()
+        if not 0 <= self._count < self._window:
+            raise InvalidInput("saved counts", f"{self._count}", f"Pass a number of rows below {self._window}.")
+        self._inside = fields.take("inside", self._inside.shape, dtype=bool)
+        for prefix, part in self._parts():
+            part.restore(fields.part(prefix))
+
+    def _parts(self):
+        yield "player.", self._player
+        yield "judge.", self._judge
+        yield "guard.", self._guard
+
+
+_STATE = ("kernel", "errors", "residuals")
