@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 
 LONGEST_SEASON = 168
 _FADING = 0.999
 _LEAST_CORRELATION = 0.1
-# A correlation counts from so many standard deviations of that of unrelated changes on: many lags are looked at.
-_SURE = 4.0
 # A season and its multiples repeat alike: the shortest peak that comes this close to the best one is taken, in height
 # over 0 and over the valley before it. Short lags go together without being seasons, but have no valley before them.
 _NEARLY, _STEEP = 0.75, 0.6
@@ -41,7 +37,7 @@ class Season:
         products = changes[0][:, None] * changes.T
         self._products[:, : len(changes)] += np.minimum(np.maximum(products, -1e300), 1e300)
         if step <= _EVERY_STEP or step % _SELDOM == 0:
-            self.length = self._find(min(LONGEST_SEASON, (len(targets) - 1) // 2), _least_correlation(step))
+            self.length = self._find(min(LONGEST_SEASON, (len(targets) - 1) // 2))
 
     def save(self) -> dict[str, np.ndarray]:
         return {"products": self._products, "length": np.array(self.length)}
@@ -50,15 +46,12 @@ class Season:
         self._products = fields.take("products", self._products.shape)
         self.length = int(fields.take("length", (), dtype=np.int64, min=0, max=LONGEST_SEASON))
 
-    def _find(self, longest: int, least: float) -> int:
-        """The season to go on with: it has been seen twice, and is not left for one that is hardly better.
-
-        least: what a correlation must exceed.
-        """
+    def _find(self, longest: int) -> int:
+        """The season to go on with: it has been seen twice, and is not left for one that is hardly better."""
         if longest < 2:
             return 0
         correlation = self._correlations()
-        peaks, heights = _peaks(correlation, longest, least)
+        peaks, heights = _peaks(correlation, longest)
         best = int(heights.argmax())
         shorter = (peaks[2:best] > _NEARLY * peaks[best]) & (heights[2:best] > _STEEP * heights[best])
         found = 2 + int(shorter.argmax()) if shorter.any() else best
@@ -70,7 +63,7 @@ class Season:
             blurred = abs(found - present) <= max(1, present // 10)
             longer_or_weaker = found == 0 or found > present or blurred or height > _MUCH_BETTER * rival
             steep = heights[present] == 0.0 or heights[present] > _STEEP * heights[found]
-            if height > _BETTER * rival and height > 0.5 * least and longer_or_weaker and steep:
+            if height > _BETTER * rival and height > 0.5 * _LEAST_CORRELATION and longer_or_weaker and steep:
                 return present
         return found
 
@@ -81,19 +74,12 @@ class Season:
         return shares.mean(axis=0)
 
 
-def _peaks(correlation: np.ndarray, longest: int, least: float) -> tuple[np.ndarray, np.ndarray]:
+def _peaks(correlation: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
     """Of every lag that is a peak its correlation, and how far that is above the lowest at a shorter lag; else 0."""
     peaks, heights = np.zeros(LONGEST_SEASON + 1), np.zeros(LONGEST_SEASON + 1)
     now, before, after = correlation[2 : longest + 1], correlation[1:longest], correlation[3 : longest + 2]
     lowest = np.minimum.accumulate(before)
-    peak = (now > before) & (now >= after) & (now > least + _ROUNDING)
+    peak = (now > before) & (now >= after) & (now > _LEAST_CORRELATION + _ROUNDING)
     peaks[2 : longest + 1] = np.where(peak, now, 0.0)
     heights[2 : longest + 1] = np.where(peak, now - lowest, 0.0)
     return peaks, heights
-
-
-def _least_correlation(step: int) -> float:
-    """What a correlation must exceed after so many steps, of which older ones count less."""
-    faded = _FADING ** max(step, 1)
-    count = (1.0 - faded) * (1.0 + _FADING) / ((1.0 + faded) * (1.0 - _FADING))
-    return max(_LEAST_CORRELATION, _SURE / sqrt(count))
