@@ -17,6 +17,8 @@ from nashcast.agents.joint_blocks import JointBlocks
 from nashcast.games.joint import JointGame
 
 FEATURES = 3
+# Agents in one block.
+TOGETHER_IN_CACHE = 16_384
 
 
 GAMES = {
@@ -50,7 +52,7 @@ def seconds(game: JointGame, agents: int, together: int, steps: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--agents", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
-    parser.add_argument("--together", type=int, default=4096, help="agents in one block (4096)")
+    parser.add_argument("--together", type=int, default=TOGETHER_IN_CACHE, help="agents in one block (16384)")
     parser.add_argument("--steps", type=int, default=5, help="steps of which the shortest counts (5)")
     given = parser.parse_args()
     for agents in given.agents:
