@@ -22,6 +22,7 @@ class Game:
         self.public_block = PublicBlock(Y_DIM, PUBLIC)
         self.server = JointServer(game, AGENTS, PUBLIC, Y_DIM, horizon)
         self.mixed = self.rng.standard_normal((AGENTS, SIZE, PUBLIC))
+        self.past = []
 
     def row(self):
         public = self.rng.standard_normal((Y_DIM, PUBLIC))
@@ -35,6 +36,7 @@ class Game:
 
     def step(self, t, learn=True):
         features, public = self.row()
+        self.past.append((features, public))
         self.forecast(features, public)
         gain = self.public_block.learn(public)
         self.blocks.add_row(t, gain, True)
@@ -110,3 +112,33 @@ def test_without_partialling_nothing_is_taken_over():
     for t in range(10):
         game.step(t)
     assert not game.server._taken.any()
+
+
+@pytest.mark.parametrize("horizon", [1, 2])
+def test_features_that_change_their_meaning_leave_the_joint_forecast_as_it_was(horizon):
+    game = Game(seed=4, horizon=horizon)
+    for t in range(40):
+        game.step(t)
+    turn = 1.7 * np.eye(SIZE) + 0.2 * game.rng.standard_normal((AGENTS, SIZE, SIZE))
+    lean = game.rng.standard_normal((AGENTS, SIZE, PUBLIC))
+
+    def revised(features, public):
+        """Other units, and more of the public features in the private ones."""
+        return np.einsum("isd,ikd->iks", turn, features) + np.einsum("isq,kq->iks", lean, public), 0.5 * public
+
+    game.server._guard._mean[:] = 1e9
+    probes = [game.row() for _ in range(30)]
+    before = np.array([game.forecast(*probe).changes for probe in probes])
+    old = [np.array(part) for part in zip(*game.past, strict=True)]
+    new = [np.array(part) for part in zip(*(revised(*row) for row in game.past), strict=True)]
+    game.public_block.relearn(new[1])
+    features, public, unit = (new[0], old[0]), (new[1], old[1]), np.ones(Y_DIM)
+    stopped = game.blocks.relearn(features, public, game.public_block, 40, unit, game.server.included)
+    assert stopped.shape == (len(JointGame().variants) + 1, Y_DIM, horizon, PUBLIC)
+    game.server.relearn(public, 40, unit, stopped)
+    after = np.array([game.forecast(*revised(*probe)).changes for probe in probes])
+    game.server._player.take_over(-stopped)
+    without = np.array([game.forecast(*revised(*probe)).changes for probe in probes])
+    moved, moved_without = (np.sqrt(np.mean((said - before) ** 2)) for said in (after, without))
+    assert moved < 0.03 * np.sqrt(np.mean(before**2))
+    assert moved < 0.8 * moved_without

@@ -177,12 +177,16 @@ class JointBlocks:
         if self._game.plays_averaged:
             self._averaged += averaging * (self._decoders[-1] - self._averaged)
 
-    def relearn(self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray) -> None:
+    def relearn(
+        self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray, included: np.ndarray
+    ) -> np.ndarray | None:
         """Features mean something else: rows as they are now and as they were, the last one before `step`.
 
         features: two arrays (rows, agents, y_dim, size).   public: two arrays (rows, y_dim, public features).
-        unit: the usual change before in units of the present one, (y_dim,). The decoders are fitted to what they said
-        of these rows, so that the joint forecast stays what it was.
+        unit: the usual change before in units of the present one, (y_dim,).   included: agents whose sum counts.
+
+        The decoders are fitted to what they said of these rows. What the agents' sum stops saying is returned as
+        decoders of the public features for `take_over`, so that the joint forecast stays what it was.
         """
         now, before = features
         if self._coefficients.shape[3]:
@@ -209,6 +213,11 @@ class JointBlocks:
             last = rows[:, :, len(now) - count :].swapaxes(2, 3)
             gains = np.linalg.solve(self._information[speed], last)  # (agents, y_dim, size, rows)
             self._gains[recent, speed] = np.moveaxis(gains, 3, 0)
+        if block is None:
+            return None
+        says = [np.matmul(rows, kept.swapaxes(2, 3)) for kept in self._all_decoders]
+        stopped = np.array([(old - new)[included].sum(axis=0) for old, new in zip(said, says, strict=True)])
+        return block.explain(public[0], stopped.transpose(2, 0, 1, 3))
 
     def _prior(self) -> np.ndarray:
         """The information before the next row."""

@@ -189,10 +189,11 @@ class LocalAgents:
             own = residuals if len(self._blocks) == 1 else residuals.take(group.members, axis=1)
             blocks.learn(steps, own, rate)
 
-    def relearn(self, before: Rows) -> None:
+    def relearn(self, before: Rows, included: np.ndarray) -> np.ndarray | None:
         """Scales or season have changed: all memories again, from the rows that are remembered.
 
-        before: the same rows as they were standardised until now.
+        before: the same rows as they were standardised until now.   included: agents in the sums of the joint game.
+        Returns what those stop saying together, if that is public: see `JointBlocks.relearn`.
         """
         history = self._history
         first, last = before.span.first, before.span.last
@@ -210,12 +211,15 @@ class LocalAgents:
         self._flat_rows[recent] = flat[rows.count - count :]
         for kept in self._stand_ins:
             kept[recent] = changes[rows.count - count :, None, None]
-        if self._game is not None:
-            public = public_features(rows), public_features(before)
-            self._public.relearn(public[0])
-            for blocks, group in zip(self._blocks, self._arrangement.block_groups, strict=True):
-                features = [group.of_rows(part) for part in (flat, flat_before)]
-                blocks.relearn(features, public, self._public, history.step, rows.unit_before(before))
+        if self._game is None:
+            return None
+        public, unit = (public_features(rows), public_features(before)), rows.unit_before(before)
+        self._public.relearn(public[0])
+        block, parts = self._public if self._game.plays_remainder else None, []
+        for blocks, group in zip(self._blocks, self._arrangement.block_groups, strict=True):
+            features = [group.of_rows(part) for part in (flat, flat_before)]
+            parts.append(blocks.relearn(features, public, block, history.step, unit, included[group.members]))
+        return None if block is None else np.add.reduce(parts)
 
     def _flat_of(self, rows: Rows, keep_states: bool) -> np.ndarray:
         flat = np.zeros((rows.count, rows.y_dim, self._flat.shape[1]))

@@ -72,10 +72,12 @@ class WindowBlocks:
         if n == self._window:
             self._absorb()
 
-    def relearn(self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray) -> None:
+    def relearn(
+        self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray, included: np.ndarray
+    ) -> None:
         """Features mean something else: see `JointBlocks.relearn`. The window ends before its time."""
         self._absorb()
-        self._kept.relearn(features, public, None, step, unit)
+        self._kept.relearn(features, public, None, step, unit, included)
         self._kept.forget(self._window)
 
     def _absorb(self) -> None:

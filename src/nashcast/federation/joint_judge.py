@@ -37,19 +37,19 @@ class Judge:
         self._learnt += known
         return clipped
 
-    def judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray, inside: np.ndarray) -> None:
+    def judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray) -> None:
         """Whether each agent makes the next step's joint forecast better; by the first variant.
 
-        recalled: what each of them said, (variants, agents, y_dim, horizon).   inside: whether it was in the sums.
+        recalled: what each of them said, (variants, agents, y_dim, horizon).
         """
         if not known[0] or self._learnt[0] < _FIRST:
             return
         e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            if inside.all():
+            if self.all_included:
                 worth = (e + c) ** 2 - e * e
             else:  # of agents left out of the sums, the question is what they would do within them
-                sign = np.where(inside, 1.0, -1.0)[:, None]
+                sign = np.where(self.included, 1.0, -1.0)[:, None]
                 worth = ((e + sign * c) ** 2 - e * e) * sign
         worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
         self._worth += _WORTH_FADING * (worth - self._worth)

@@ -103,7 +103,7 @@ class JointServer:
         taken = np.moveaxis(self._taken_said[steps % REMEMBERED, ..., self._horizons], 0, -1)
         own = (self._player.recall(steps)[:, 0] + taken) * usual[:, None]
         error = changes - own - np.add.reduce(recalled if all_included else recalled * inside, axis=1)
-        self._judge.judge(error, recalled, known, self._judge.included)
+        self._judge.judge(error, recalled, known)
         error = self._judge.clipped(error, known)
         scale = inverse(usual)[:, None]
         # (variants, y_dim, horizon)
@@ -118,11 +118,17 @@ class JointServer:
             heard -= np.where(inside, 0.0, factor[:, None] * recalled)
         return heard
 
-    def relearn(self, now: np.ndarray, before: np.ndarray, step: int, unit: np.ndarray) -> None:
-        """Public features mean something else: all remembered rows, (rows, y_dim, features), now and before."""
+    def relearn(self, public, step: int, unit: np.ndarray, stopped: np.ndarray | None) -> None:
+        """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
+
+        unit, stopped: see `JointBlocks.relearn`.
+        """
+        features, everyone = tuple(part[:, None] for part in public), np.ones(1, dtype=bool)
         self._player.take_over(self._taken)
         self._taken[:], self._taken_said[:] = 0.0, 0.0
-        self._player.relearn((now[:, None], before[:, None]), (now, before), None, step, unit)
+        self._player.relearn(features, public, None, step, unit, everyone)
+        if stopped is not None:
+            self._player.take_over(stopped)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
         boldness = np.empty(leverage.shape)

@@ -240,10 +240,11 @@ class Loop:
             return
         if last > first:
             old = history.rows_between(first, last, before, season)
-            self._agents.relearn(old)
+            stopped = self._agents.relearn(old, self.included)
             if self._server is not None:
                 now = history.rows_between(first, last)
-                self._server.relearn(public_features(now), public_features(old), history.step, now.unit_before(old))
+                public = public_features(now), public_features(old)
+                self._server.relearn(public, history.step, now.unit_before(old), stopped)
 
     def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray]:
         """All experts' forecasts (y_dim, horizon, experts), no further than the target ever moved, and leverages."""

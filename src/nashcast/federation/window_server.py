@@ -6,7 +6,7 @@ wrong there, the equilibrium of all these rows together is
     $a = (I/\mu + K)^{-1} e$,
 
 and the joint forecast of the next row adds $k^\top a$ to the sum of what those decoders say, k its kernel values with
-the window. A row counts if its label comes in time; a late one teaches nothing here.
+the window. A row counts if its label comes in time; a late one teaches nothing here. No agent is left out of the sums.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class WindowServer:
         self._caution = caution[:, None, None, None] * np.eye(game.window)  # I/μ
         self._player = WindowBlocks(game, [public], 0, y_dim, horizon)
         self._judge, self._guard = Judge(V, agents, y_dim, horizon), LeverageGuard(L, y_dim)
-        self._inside = np.ones(agents, dtype=bool)  # the sums of one window are over the same agents
         self._kernel = np.zeros((L, y_dim, game.window, game.window))  # K
         self._errors = np.zeros((V, y_dim, game.window))  # e, in usual changes
         self._residuals = np.zeros((V, y_dim, game.window))  # a
@@ -43,19 +42,18 @@ class WindowServer:
     @property
     def included(self) -> np.ndarray:
         """Which agents are in the sums at present, (agents,)."""
-        return self._inside.copy()
+        return self._judge.included.copy()
 
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
-        own, n, inside = self._player.forecast(public[None], public), self._count, self._inside[:, None]
+        own, shares = self._player.forecast(public[None], public), contributions.played
         assert contributions.kernel is not None
         assert own.kernel is not None
-        shares = contributions.played * inside[..., None]
         changes = np.add.reduce(shares, axis=1) + own.played[:, 0] * usual[:, None]
-        k = self._k = np.add.reduce(contributions.kernel * inside[..., None], axis=1) + own.kernel[:, 0]
-        self._with_itself = np.add.reduce(contributions.leverage * inside, axis=1) + own.leverage[:, 0]
+        k = self._k = np.add.reduce(contributions.kernel, axis=1) + own.kernel[:, 0]
+        self._with_itself = np.add.reduce(contributions.leverage, axis=1) + own.leverage[:, 0]
         leverage = self._with_itself.take(self._speed, axis=0)
-        if n:
+        if self._count:
             k = k.take(self._speed, axis=0)
             leverage = leverage - np.vecdot(k, np.linalg.solve(self._systems(), k[..., None])[..., 0])
         factor = self._guard.factor(self._with_itself)
@@ -78,24 +76,24 @@ class WindowServer:
         recalled: what agents said of the last row.   usual: change of each target, (y_dim,).
         """
         if steps[0] == self._last_row and known[0]:
-            inside = self._inside[:, None, None]
-            said = np.add.reduce(recalled * inside, axis=1) + self._player.recall(steps)[:, 0] * usual[:, None]
-            error = changes - said
-            self._judge.judge(error, recalled, known, self._inside)
-            self._append(self._judge.clipped(error, known)[..., 0] * inverse(usual))
+            said = np.add.reduce(recalled, axis=1) + self._player.recall(steps)[:, 0] * usual[:, None]
+            self._append(self._judge.clipped(changes - said, known)[..., 0] * inverse(usual))
         n = self._count
         a = self._residuals[:, None, :, :n]
         self._player.learn(steps, a, 0.0)
-        heard = a.repeat(len(self._inside), axis=1)
-        heard[:, ~self._inside] = 0.0  # agents left out stay as they are
+        heard = a.repeat(recalled.shape[1], axis=1)
         if n == self._window:
-            self._end_window()
+            self._count = 0
         return heard
 
-    def relearn(self, now: np.ndarray, before: np.ndarray, step: int, unit: np.ndarray) -> None:
-        """Public features mean something else: all remembered rows, (rows, y_dim, features), now and before."""
-        self._player.relearn((now[:, None], before[:, None]), (now, before), None, step, unit)
-        self._end_window()
+    def relearn(self, public, step: int, unit: np.ndarray, stopped: np.ndarray | None) -> None:
+        """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
+
+        unit, stopped: see `JointBlocks.relearn`.
+        """
+        features, everyone = tuple(part[:, None] for part in public), np.ones(1, dtype=bool)
+        self._player.relearn(features, public, None, step, unit, everyone)
+        self._count = 0
 
     def _append(self, error: np.ndarray) -> None:
         """The last row enters the window. error: of its joint forecast, (variants, y_dim)."""
@@ -113,12 +111,9 @@ class WindowServer:
         n = self._count
         return self._kernel[..., :n, :n].take(self._speed, axis=0) + self._caution[..., :n, :n]
 
-    def _end_window(self) -> None:
-        self._count, self._inside = 0, self._judge.included.copy()
-
     def save(self) -> dict[str, np.ndarray]:
         found = {name: getattr(self, f"_{name}") for name in _STATE}
-        found |= {"counts": np.array([self._count, self._last_row]), "inside": self._inside}
+        found["counts"] = np.array([self._count, self._last_row])
         for prefix, part in self._parts():
             found |= {prefix + name: value for name, value in part.save().items()}
         return found
@@ -129,7 +124,6 @@ class WindowServer:
         self._count, self._last_row = fields.take("counts", (2,), dtype=np.int64, min=-1).tolist()
         if not 0 <= self._count < self._window:
             raise InvalidInput("saved counts", f"{self._count}", f"Pass a number of rows below {self._window}.")
-        self._inside = fields.take("inside", self._inside.shape, dtype=bool)
         for prefix, part in self._parts():
             part.restore(fields.part(prefix))
 
