@@ -134,6 +134,7 @@ def test_features_that_change_their_meaning_leave_the_joint_forecast_as_it_was(h
     game.public_block.relearn(new[1])
     features, public, unit = (new[0], old[0]), (new[1], old[1]), np.ones(Y_DIM)
     stopped = game.blocks.relearn(features, public, game.public_block, 40, unit, game.server.included)
+    assert stopped is not None
     assert stopped.shape == (len(JointGame().variants) + 1, Y_DIM, horizon, PUBLIC)
     game.server.relearn(public, 40, unit, stopped)
     after = np.array([game.forecast(*revised(*probe)).changes for probe in probes])

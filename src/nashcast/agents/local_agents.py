@@ -78,7 +78,7 @@ class LocalAgents:
         self._banks = [Bank(members, y_dim, horizon) for members in found.banks]
         kept = (len(FORGETTING), y_dim, horizon)
         self._stand_ins = [np.zeros((REMEMBERED, len(members), *kept)) for members in found.banks]
-        self._blocks: list[JointBlocks] | list[WindowBlocks] = []
+        self._blocks: Sequence[JointBlocks | WindowBlocks] = []
         if game is not None:
             public, make = (
                 PUBLIC_FEATURES if game.plays_remainder else 0,
