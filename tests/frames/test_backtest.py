@@ -82,7 +82,7 @@ def test_forecast_goes_on_with_times_and_bounds(ran):
     assert table.index.name == "hour"
     assert (table["load low 80"] < table["load"]).all()
     assert (table["load"] < table["load high 80"]).all()
-    np.testing.assert_array_equal(table["load"].to_numpy(), fed.predict_one(fed._table.layout.row(fed._table.inputs)))
+    np.testing.assert_array_equal(table["load"].to_numpy(), fed.predict_one(fed._table.row))
 
 
 def test_live_rows_in_any_form_give_the_forecasts_of_one_long_backtest():

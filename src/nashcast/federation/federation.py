@@ -19,7 +19,7 @@ from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
 from nashcast.federation.health import Health
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
-from nashcast.federation.objects import object_columns, objects_key, split_objects
+from nashcast.federation.objects import object_columns, objects_key, replay_inputs, split_objects
 from nashcast.federation.records import Record, Replay, replayed
 from nashcast.federation.rules import ADAPTIVE, mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
@@ -155,12 +155,12 @@ class Federation(TableVerbs):
                 self._score(scored)
             return scored is not None
 
-    def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+    def replay(self, inputs: Any, targets: np.ndarray) -> Replay:
         """Forecast every target from its input, learning as it goes: the same as predict_one and learn_one in turn.
 
-        inputs: (steps, x_dim).   targets: (steps, y_dim), NaN in rows whose label is missing.
+        inputs: (steps, x_dim), or rows with texts.   targets: (steps, y_dim), NaN in rows whose label is missing.
         """
-        X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
+        X = replay_inputs(inputs, self._objects)
         Y = check.shaped("targets", targets, (len(X), self.y_dim), "(steps, y_dim)")
         return replayed(self, X, Y, 1 + len(self._agents) + (self._settings.game is not None))
 

@@ -102,11 +102,24 @@ def _of_dict(value: Mapping) -> Table:
             raise InvalidInput("table", f"the column name {check.describe(name)}", "Name every column by a text.")
         if not _is_column(each):
             raise InvalidInput(f"column {name!r}", check.describe(each), "Pass a list or an array.")
-        columns[name] = _plain(np.asarray(each))
+        columns[name] = _plain(_column(each))
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InvalidInput("table", f"columns of lengths {lengths}", "Pass columns of one length.")
     return Table(columns, next(iter(lengths.values()), 0))
+
+
+def _column(values: Any) -> np.ndarray:
+    """One entry a row, whatever the entries are: pictures are arrays themselves."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # pictures of different sizes
+        found = None
+    if found is None or found.ndim != 1:
+        found = np.full(len(values), None, dtype=object)
+        for i, value in enumerate(values):
+            found[i] = value
+    return found
 
 
 def _plain(values: np.ndarray) -> np.ndarray:
