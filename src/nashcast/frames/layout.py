@@ -12,7 +12,7 @@ from nashcast.errors import InvalidInput
 from nashcast.frames.calendar_inputs import calendar_inputs, checked_holidays, checked_names, column_names
 from nashcast.frames.grid import Grid
 from nashcast.frames.table import DICT, Table
-from nashcast.frames.times import INSTANT, instants, native_datetimes, seconds, step_length, zone_named
+from nashcast.frames.times import INSTANT, instants, native_datetimes, seconds, step_length, zone_name, zone_named
 from nashcast.streams.suggest import near
 
 # A grid may have so many places for each row of the table; more means that `every` does not fit.
@@ -69,8 +69,7 @@ class TableLayout:
             raise InvalidInput("date", check.describe(date), "Pass the name of a column.")
         self.date = date
         self.calendar, self.holidays = checked_names(calendar), checked_holidays(holidays)
-        zone = zone_named(timezone)
-        self.timezone = None if zone is None else zone.key
+        self.timezone = zone_name(zone_named(timezone))
         self.every = step_length(every)
         self.categories: dict[str, list[str]] = {}
         self.grid: Grid | None = None
@@ -199,7 +198,7 @@ class TableLayout:
             return values.astype(INSTANT)
         exact, found = instants(f"date column {name!r}", values, zone_named(self.timezone))
         if found is not None and self.timezone is None:
-            self.timezone = str(getattr(found, "key", "UTC"))
+            self.timezone = zone_name(found)
         return exact
 
     def _places(self, exact: np.ndarray) -> np.ndarray:
