@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import nashcast as nc
+from nashcast.agents.history import History
 from nashcast.encoders import BuiltEncoder
 
 
@@ -172,6 +173,11 @@ def test_refusals_in_tables_and_replays():
         nc.Federation([nc.Agent(Length(""))]).replay("a", np.zeros((1, 1)))
     with pytest.raises(nc.InvalidInput, match=r"targets: got shape \(3, 1\)"):
         readers().replay([{"text": "a"}], np.zeros((3, 1)))
+
+
+def test_inputs_too_wide_to_remember_are_refused_with_what_to_do():
+    with pytest.raises(nc.InvalidInput, match=r"x: got 1000000000000 numbers. .* as one column"):
+        History(10**12, np.zeros(1))
 
 
 def test_the_paper_s_federation_says_that_it_takes_numbers():
