@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +77,9 @@ class TableVerbs:
         [1.0, 3.0, 2.0]
         """
         with self._lock:
+            if isinstance(table, str | PathLike):
+                remedy = "Read the file first, for example by pandas.read_csv, or use `nashcast run FILE`."
+                raise InvalidInput("table", check.describe(table), remedy)
             if not is_table(table):
                 table, target, inputs = _of_arrays(table, inputs)
             live = self._opened(target, inputs, date, layout)

@@ -147,7 +147,11 @@ def write_table(columns: Mapping[str, Any], library: str, index: str | None = No
     if library == DICT:
         return {name: np.asarray(_naive(values)) for name, values in columns.items()}
     nw = narwhals()
-    native = importlib.import_module(library)
+    try:
+        native = importlib.import_module(library)
+    except ImportError:
+        remedy = "Pass a library that narwhals knows and that is installed: 'pandas', 'polars', or 'dict'."
+        raise InvalidInput("library", check.describe(library), remedy) from None
     if library == "pandas":
         frame = native.DataFrame({name: native.Series(values) for name, values in columns.items()})
         return frame if index is None else frame.set_index(index)

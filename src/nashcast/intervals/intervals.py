@@ -59,6 +59,9 @@ class Intervals:
             check.in_range("horizons", h, min=1.0)
         self._tracker = Tracker(self.y_dim, 1.0 - levels[ascending], W, h, self._given)
 
+    def __repr__(self) -> str:
+        return f"Intervals(y_dim={self.y_dim}, coverages={self.coverages})"
+
     def set_scale(self, scale: np.ndarray) -> None:
         """How far from the next forecast each target is expected, (y_dim,), in any unit; NaN where that is not known.
 
