@@ -174,6 +174,7 @@ def test_plots_show_the_numbers_of_the_result(ran, engine):
     figure = result.plot(engine, last=48)
     mae = result.metrics()["MAE"]
     if engine == "matplotlib":
+        assert figure._repr_png_().startswith(b"\x89PNG")  # a notebook shows it, without pyplot too
         titles = [axis.get_title() for axis in figure.axes]
         drawn = [line.get_ydata() for line in figure.axes[1].lines]
     else:
