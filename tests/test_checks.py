@@ -722,6 +722,8 @@ class Infinite(LastValue):
 
 
 class UnsortedQuantiles(LastValue):
+    levels = (0.1, 0.9)
+
     def forecast_set(self, context, horizon):
         levels = (0.1, 0.9)
         return ForecastSet(

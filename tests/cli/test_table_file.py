@@ -43,6 +43,57 @@ def test_evaluate_compares_with_the_members(file, capsys):
     assert {"federation", "persistence", "trend", "joint game"} <= set(said["mae"])
 
 
+READER = """
+import numpy as np
+from nashcast.encoders import BuiltEncoder
+
+class Built(BuiltEncoder):
+    features, objects, accepts_missing = 1, ("headline",), True
+
+    def encode(self, context):
+        return np.array([[float(len(context.objects["headline"]))]])
+
+class Reader:
+    objects = ("headline",)
+
+    def build(self, x_dim, y_dim):
+        return Built()
+"""
+READER_TOML = '[[agents]]\nname = "reader"\nencoder = "python"\nmake = "reader:Reader"\n'
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A table whose target is the length of the headline before it, and agents that read it."""
+    (tmp_path / "reader.py").write_text(READER)
+    (tmp_path / "readers.toml").write_text(READER_TOML)
+    lengths = [1 + (7 * t * t) % 11 for t in range(60)]
+    lines = ["headline,rate,target", "start,0,1"]
+    lines += [
+        f"{'a' * length},{t},{before}" for t, (length, before) in enumerate(zip(lengths, [5, *lengths], strict=False))
+    ]
+    (tmp_path / "texts.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_agents_that_read_texts(texts, capsys):
+    options = ["--target", "target", "--inputs", "headline,rate", "--agents", str(texts / "readers.toml")]
+    assert main(["run", str(texts / "texts.csv"), *options, "--burn-in", "40", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["summary"]["MAE"] < 0.1 < said["summary"]["MAE of persistence"]
+
+
+def test_where_inputs_are_numbers_a_reader_is_refused(texts, capsys):
+    settings = texts / "readers.toml"
+    settings.write_text('seed = 1\n[stream]\nname = "periodic"\n' + settings.read_text())
+    assert main(["run", str(settings)]) == 1
+    wanted = "readers.toml: agents[0].encoder: got 'python', which reads a text or a picture. Inputs are numbers here"
+    assert wanted in capsys.readouterr().err
+    settings.write_text("[serve]\nx_dim = 1\ny_dim = 1\n" + READER_TOML)
+    assert main(["serve", str(settings)]) == 1
+    assert wanted in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("options", "message"), [
     (["--target", "laod"], "Did you mean 'load'"),
     ([], "Name the column to forecast"),

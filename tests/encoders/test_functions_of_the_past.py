@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.agents.expected_distance import distance
 from nashcast.checks import check_encoder
 from nashcast.encoders import Forecaster
 
@@ -86,7 +87,7 @@ def test_quantiles_reach_the_federation_as_experts_and_as_quantiles():
     np.testing.assert_array_equal(unit.quantiles.values, np.tile([1.0, 2.0, 3.0], (4, 1, 1)))
     # The median lies a third of the way from the level 0.4 to 0.7; the outermost quantiles are experts beside it.
     np.testing.assert_allclose(unit.said[:, 0, 0], [2.0 + 1.0 / 3.0, 1.0, 3.0])
-    assert federation._loop._agents.quantiles() == {0: unit.quantiles}
+    np.testing.assert_allclose(federation.present.distance, distance(unit.quantiles))
 
 
 def test_samples_give_their_mean_and_quantiles():

@@ -393,7 +393,8 @@ def test_every_encoder_of_the_library_can_be_described_or_made():
     named = {"OnnxModel", "Transformer", "Callable", "Forecaster", "Embeddings", "Linear", "Persistence"}
     named |= {"RandomFeatures", "EchoState", "Trend", "Lags", "Seasonal", "Quadratic", "RandomLags", "Reservoir"}
     named |= {"Analogs", "SeasonalSmoothing", "Learner", "Stochastic", "ForecastServer", "StatsForecast", "Chronos"}
-    by_function = {"SklearnTransformer", "SklearnRegressor", "RiverModel", "Sktime", "HuggingFace"}
+    named |= {"HuggingFace"}
+    by_function = {"SklearnTransformer", "SklearnRegressor", "RiverModel", "Sktime"}
     about = {"BuiltEncoder", "BuiltForecaster", "Context", "Encoder", "Noise", "RowEncoder", "pretrain_transformer"}
     about |= {"BuiltLearner", "ForecastSet", "Quantiles"}
     assert set(encoders.__all__) == named | by_function | about

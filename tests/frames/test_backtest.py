@@ -82,7 +82,7 @@ def test_forecast_goes_on_with_times_and_bounds(ran):
     assert table.index.name == "hour"
     assert (table["load low 80"] < table["load"]).all()
     assert (table["load"] < table["load high 80"]).all()
-    np.testing.assert_array_equal(table["load"].to_numpy(), fed.predict_one(fed._table.layout.row(fed._table.inputs)))
+    np.testing.assert_array_equal(table["load"].to_numpy(), fed.predict_one(fed._table.row))
 
 
 def test_live_rows_in_any_form_give_the_forecasts_of_one_long_backtest():
@@ -174,6 +174,7 @@ def test_plots_show_the_numbers_of_the_result(ran, engine):
     figure = result.plot(engine, last=48)
     mae = result.metrics()["MAE"]
     if engine == "matplotlib":
+        assert figure._repr_png_().startswith(b"\x89PNG")  # a notebook shows it, without pyplot too
         titles = [axis.get_title() for axis in figure.axes]
         drawn = [line.get_ydata() for line in figure.axes[1].lines]
     else:

@@ -6,8 +6,11 @@ import datetime as dt
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import pytest
+import pytz
 
+import nashcast as nc
 from nashcast.errors import InvalidInput
 from nashcast.frames.calendar_inputs import calendar_inputs
 from nashcast.frames.grid import Grid
@@ -132,3 +135,19 @@ def test_lengths_of_a_step(given, microseconds):
 def test_a_step_that_does_not_fit_the_rows_is_refused():
     with pytest.raises(InvalidInput, match="Pass the length of a step"):
         TableLayout("y", date="t", every="1s").read(read_table({"t": ["2024-01-01", "2024-02-01"], "y": [1, 2]}))
+
+
+@pytest.mark.parametrize(
+    "zone", [dt.timezone(dt.timedelta(hours=-5)), pytz.FixedOffset(-300), "Etc/GMT+5"], ids=["python", "pytz", "named"]
+)
+def test_a_frame_whose_zone_is_an_offset(zone):
+    """As pvlib, databases and Arrow give it: hours on that clock, in a column and in the index."""
+    times = pd.date_range("2024-03-10", periods=30, freq="h", tz=zone)
+    table = pd.DataFrame({"t": times, "y": np.arange(30.0)})
+    for frame, date in ((table, "t"), (table.set_index("t"), None)):
+        federation = nc.Federation([nc.Agent(nc.encoders.Trend())], horizon=2)
+        result = federation.backtest(frame, "y", date=date, calendar=["hour"])
+        np.testing.assert_array_equal(result.targets[:, 0], np.arange(30.0))
+        ahead = federation.forecast()
+        assert [moment.hour for moment in ahead.index] == [6, 7]
+        assert (ahead.index == times[-1] + pd.to_timedelta([1, 2], "h")).all()

@@ -39,7 +39,7 @@ MISUSES = {
     "text as target": (lambda: fed().backtest({"y": ["a", "b"]}, target="y"), "a column of numbers"),
     "infinite target": (lambda: fed().backtest({"y": [1.0, np.inf]}, target="y"), "infinite"),
     "infinite input": (lambda: fed().backtest({"y": [1.0, 2.0], "x": [0.0, -np.inf]}, "y", ["x"]), "infinite"),
-    "text as table": (lambda: fed().backtest("load.csv", target="y"), "table"),
+    "text as table": (lambda: fed().backtest("load.csv", target="y"), "Read the file first"),
     "None as table": (lambda: fed().backtest(None, target="y"), "table"),
     "array of rank 3": (lambda: fed().backtest(np.zeros((2, 2, 2))), "shape (2, 2, 2)"),
     "inputs of other length": (lambda: fed().backtest(np.zeros(5), inputs=np.zeros((4, 1))), "5 rows"),
@@ -77,6 +77,11 @@ MISUSES = {
     "no levels": (lambda: ran().predict_quantiles([]), "between 0 and 1"),
     "quantiles before a label": (lambda: fed().predict_quantiles([0.5]), "no target is known"),
     "unknown plot": (lambda: fed().backtest(TABLE, "y", date="t").plot("bokeh"), "'plotly'"),
+    "unknown plotted target": (lambda: fed().backtest(TABLE, "y", date="t").plot(target="z"), "Pass one of y"),
+    "nothing to plot": (lambda: fed().backtest(TABLE, "y", date="t", burn_in=100).plot(), "smaller burn_in"),
+    "unknown library": (lambda: fed().backtest(TABLE, "y", date="t").to_frame(library="xyz"), "narwhals knows"),
+    "the same table again": (lambda: ran().backtest(TABLE), "Make a new federation to test it again"),
+    "an encoder's class": (lambda: nc.Agent(nc.encoders.Trend), "Pass an encoder"),
     "unknown table": (lambda: fed().backtest(TABLE, "y", date="t").to_frame("errors"), "forecasts, metrics, agents"),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 import nashcast as nc
 from nashcast.intervals import Intervals
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.intervals.tracking import PRIOR
+from nashcast.intervals.residuals import PRIOR
 
 from reference.intervals import plain_widths
 

@@ -40,10 +40,18 @@ def next_largest(a, sizes, largest, alpha):
     return max(largest, a)
 
 
-def plain_widths(residuals, coverages, memory, prior):
-    """Half-widths (steps, coverages), coverages ascending."""
+GIVEN = "given"
+
+
+def plain_widths(residuals, coverages, memory, prior, given=None):
+    """Half-widths (steps, coverages), coverages ascending. given: one more scale for each step."""
     sizes, largest = [], 0.0
-    scores = {h: list(prior) for h in HALF_LIVES}
+    kinds = HALF_LIVES if given is None else (*HALF_LIVES, GIVEN)
+    scores = {h: list(prior) for h in kinds}
+
+    def scale_of(h, t):
+        return given[t] if h == GIVEN else scale(sizes, h)
+
     debts = [0.0] * len(coverages)
     past = [[] for _ in coverages]  # the candidates of every step
     widths = []
@@ -54,10 +62,10 @@ def plain_widths(residuals, coverages, memory, prior):
                 row.append(inf)
                 continue
             alpha, candidates = 1 - coverage, []
-            for h in HALF_LIVES:
+            for h in kinds:
                 for gain in GAINS:
                     logit = log(alpha / (1 - alpha)) + gain * debts[c] + (debts[c] / (3 if debts[c] > 0 else 6)) ** 3
-                    q = scale(sizes, h) * quantile(scores[h][-memory:], 1 / (1 + exp(-logit)))
+                    q = scale_of(h, t) * quantile(scores[h][-memory:], 1 / (1 + exp(-logit)))
                     candidates.append(min(q, largest * (1.2 + 10 / t)))
             size = sum(0.99 ** (t - 1 - s) * sizes[s] for s in range(1, t))
             losses = [0.0] * len(candidates)
@@ -78,8 +86,8 @@ def plain_widths(residuals, coverages, memory, prior):
         a = next_size(a, sizes, largest)
         largest = next_largest(a, sizes, largest, 1 - max(coverages))
         if t > 0:
-            for h in HALF_LIVES:
-                unit = scale(sizes, h)
+            for h in kinds:
+                unit = scale_of(h, t)
                 scores[h].append(0.0 if a == 0 else 1000.0 if a >= 1000 * unit else a / unit)
         sizes.append(a)
     return widths

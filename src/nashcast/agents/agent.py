@@ -59,7 +59,7 @@ class Agent:
         if not encoders:
             raise InvalidInput("encoder", "an empty list", "Pass at least one encoder.")
         for one in encoders:
-            if not hasattr(one, "build"):
+            if isinstance(one, type) or not hasattr(one, "build"):
                 remedy = "Pass an encoder, for example nashcast.encoders.Trend()."
                 raise InvalidInput("encoder", describe(one), remedy)
         if decoders is not None and not isinstance(decoders, Window):

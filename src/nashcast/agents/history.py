@@ -16,6 +16,7 @@ import numpy as np
 from nashcast.agents.season import LONGEST_SEASON, Season
 from nashcast.encoders.base import Context, Noise
 from nashcast.encoders.rows import Rows, Scales, Span
+from nashcast.errors import InvalidInput
 
 PAD = LONGEST_SEASON + 8
 KEPT = 2048
@@ -36,7 +37,11 @@ class History:
     def __init__(self, x_dim: int, start: np.ndarray, season: int | None = None, first_step: int = 0):
         y_dim = len(start)
         self.targets = np.zeros((_CAPACITY, y_dim))
-        self.inputs = np.zeros((_CAPACITY, x_dim))
+        try:
+            self.inputs = np.zeros((_CAPACITY, x_dim))
+        except MemoryError:
+            remedy = "They are remembered for thousands of steps: pass a picture or a sound as one column (column=…)."
+            raise InvalidInput("x", f"{x_dim} numbers", remedy) from None
         self.times = np.full(_CAPACITY, np.nan)
         self.labelled = np.zeros(_CAPACITY, dtype=bool)  # whether a row's target is known, or stood in for
         self.targets[: PAD + 1] = start

@@ -16,13 +16,14 @@ from nashcast import seeds
 from nashcast.agents.agent import Agent
 from nashcast.agents.arrangement import RESERVED, arranged, distinct, input_columns
 from nashcast.agents.bank import FORGETTING, Bank
+from nashcast.agents.expected_distance import expected_distance
 from nashcast.agents.history import History
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, PublicBlock, averaging_rate
 from nashcast.agents.learner_unit import LearnerUnit
 from nashcast.agents.make_unit import make_unit
-from nashcast.agents.units import ForecasterUnit, RawUnit, Unit
+from nashcast.agents.units import RawUnit, Unit
 from nashcast.agents.window_blocks import WindowBlocks
-from nashcast.encoders.base import Quantiles, build_encoder
+from nashcast.encoders.base import build_encoder
 from nashcast.encoders.rows import Rows
 from nashcast.games.joint import JointGame
 
@@ -167,14 +168,14 @@ class LocalAgents:
         for unit in self._learners:
             unit.teach(step, target)
 
-    def quantiles(self) -> dict[int, Quantiles]:
-        """What agents said of the distribution of the next targets at the present step, by agent."""
-        found = {}
-        for agent, own in enumerate(self._arrangement.units):
-            for unit, _ in own:
-                if isinstance(unit, ForecasterUnit) and unit.quantiles is not None:
-                    found[agent] = unit.quantiles
-        return found
+    @property
+    def gives_quantiles(self) -> bool:
+        return any(unit.gives_quantiles for unit in self._forecasters)
+
+    def expected_distance(self) -> np.ndarray | None:
+        """How far from the forecasts agents expect the next targets, (horizon, y_dim); None if no agent says so."""
+        said = [unit.quantiles for unit in self._forecasters if unit.gives_quantiles and unit.quantiles is not None]
+        return expected_distance(said)
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
         """What the agents' present decoders of the joint game say of earlier rows; see `JointBlocks`."""

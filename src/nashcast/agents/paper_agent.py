@@ -128,6 +128,10 @@ class PaperAgent:
         return self._answer(x, raw, state, self._present, self._decoder)
 
     def _build(self, x_dim: int, y_dim: int) -> BuiltEncoder:
+        if getattr(self._encoder, "objects", ()):
+            got = f"a {type(self._encoder).__name__} of agent {self._name!r}, which reads a text or a picture"
+            remedy = "Inputs are numbers here: pass its embedding as inputs, or use Federation in one process."
+            raise InvalidInput("encoder", got, remedy)
         built = self._encoder.build(x_dim, y_dim)
         if isinstance(built, RowEncoder) or built.past_inputs or built.past_targets:
             got = f"a {type(self._encoder).__name__} of agent {self._name!r}, which looks at past rows"

@@ -162,6 +162,7 @@ class ForecasterUnit(RawUnit):
         self.said = np.zeros((self.forecasts, horizon, y_dim))
         # What the black box said of the distribution of the targets at the present step, if it did.
         self.quantiles: Quantiles | None = None
+        self.gives_quantiles = len(built.levels) > 1
 
     def forecast_set(self, history: History, context: Context) -> ForecastSet:
         """What the black box says at this step. Raises what it raises."""
@@ -179,7 +180,9 @@ class ForecasterUnit(RawUnit):
                 raise NashcastError("its forecast is not finite")
             said = _filled(said)
         self.said = np.minimum(np.maximum(said, -1e150), 1e150)
-        self.quantiles = None if found.quantiles is None else _checked(found.quantiles, said.shape[1:])
+        self.quantiles = (
+            None if found.quantiles is None else _checked(found.quantiles, self._forecaster.levels, said.shape[1:])
+        )
         raw = (self.said.take(self._ends, axis=1) - now).transpose(2, 0, 1).reshape(len(now), -1)
         self._size = history.scales.inverse_change
         return self._kept(history, raw, rows)
@@ -195,10 +198,11 @@ class ForecasterUnit(RawUnit):
         return super().encode_rows(rows)
 
 
-def _checked(quantiles: Quantiles, shape: tuple[int, int]) -> Quantiles:
+def _checked(quantiles: Quantiles, levels: tuple[float, ...], shape: tuple[int, int]) -> Quantiles:
     """Quantiles of all horizons, in order: where there are none, those of the horizon before stand."""
-    levels, values = quantiles.levels, np.array(quantiles.values, dtype=float)
-    wanted = (*shape, len(levels))
+    values, wanted = np.array(quantiles.values, dtype=float), (*shape, len(levels))
+    if tuple(quantiles.levels) != tuple(levels):
+        raise NashcastError(f"it gave quantiles at the levels {quantiles.levels}, but declared {levels}")
     if values.shape != wanted:
         raise NashcastError(f"it gave quantiles of shape {values.shape}, but declared {wanted}")
     if not np.isfinite(values[0]).all():

@@ -26,6 +26,8 @@ def _quantiles(case: EncoderCase) -> str | None:
             found = built.forecast_set(seen, horizon)
             if not same(found.forecasts, built.forecast(seen, horizon)):
                 return f"forecast_set gave other forecasts than forecast at step {t}"
+            if found.quantiles is not None and tuple(found.quantiles.levels) != tuple(built.levels):
+                return f"its quantiles are of the levels {found.quantiles.levels}, but it declared {built.levels}"
             if found.quantiles is not None and (wrong := _wrong_quantiles(found.quantiles, horizon, case.y_dim)):
                 return f"{wrong} at step {t}"
     return None
@@ -117,7 +119,7 @@ def _saved_learners(case: EncoderCase) -> str | None:
 LEARNER_CONTRACTS = [
     Contract(
         "quantiles",
-        "quantiles are (horizon, y_dim, levels), finite for the next target, and ascending",
+        "quantiles are (horizon, y_dim, levels), of the levels declared, finite for the next target, and ascending",
         "Sort them along the last axis, and give the same forecasts in forecast and forecast_set.",
         _quantiles,
     ),

@@ -37,7 +37,7 @@ def _names(text: str) -> list[str]:
 
 def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | None) -> tuple[Any, Any]:
     """The federation after the file, and the result."""
-    from nashcast.experiments.build import maker
+    from nashcast.experiments.build import maker, text_columns
     from nashcast.experiments.config import load_live
     from nashcast.federation.federation import Federation
     from nashcast.frames.files import read_file
@@ -46,11 +46,11 @@ def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | N
     if not target:
         raise InvalidInput("--target", "nothing", "Name the column to forecast, for example --target load.")
     settings = {"calendar": chosen.calendar, "timezone": chosen.timezone, "every": chosen.every}
-    layout = TableLayout(target, chosen.inputs, chosen.date, **settings)
-    table = read_file(path)
-    layout.read(table)  # so that a misspelt column is reported before anything is made
     changes = {} if chosen.horizon is None else {"horizon": chosen.horizon}
     config = load_live(chosen.agents, changes)
+    layout = TableLayout(target, chosen.inputs, chosen.date, objects=text_columns(config), **settings)
+    table = read_file(path)
+    layout.read(table)  # so that a misspelt column is reported before anything is made
     federation = maker(config, len(target), input_names=sorted(layout.input_names))()
     if not isinstance(federation, Federation):
         raise InvalidInput("--agents", f"the paper's federation in {chosen.agents}", "Leave out its table [paper].")

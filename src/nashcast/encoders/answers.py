@@ -45,6 +45,7 @@ class AnswerShape:
     ):
         self._name, self._y_dim, self._horizon = name, y_dim, horizon
         self._levels, self._samples = levels, samples
+        self.levels = SAMPLE_LEVELS if samples else levels  # of the quantiles that `read` gives
         # The forecast, and as further experts the lowest and the highest quantile.
         self.forecasts = 3 if samples or len(levels) > 1 else 1
 

@@ -142,13 +142,14 @@ class BuiltForecaster(BuiltEncoder):
     forecasts = 1
     relative = True
     calibrated = False
+    levels: tuple[float, ...] = ()  # of the quantiles that `forecast_set` gives
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
         """Forecasts (forecasts, horizon, y_dim) in the target's own units; NaN beyond what it can say."""
         raise NotImplementedError
 
     def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
-        """The same with quantiles. A black box that gives quantiles defines this, and `forecast` by it."""
+        """The same with quantiles. A black box that gives them defines this, `forecast` by it, and `levels`."""
         return ForecastSet(self.forecast(context, horizon))
 
     def encode(self, context: Context) -> np.ndarray:

@@ -56,18 +56,18 @@ class Chronos:
 
 class _Built(BuiltForecaster):
     def __init__(self, description: Chronos, pipeline: Any, y_dim: int):
-        self._pipeline, self._levels, self._y_dim = pipeline, tuple(description.quantiles), y_dim
+        self._pipeline, self.levels, self._y_dim = pipeline, tuple(description.quantiles), y_dim
         self._seed = seeds.key(description.seed, "chronos") % (1 << 63)
         self._call = BlackBoxCall(description.timeout)
         self.past_targets = description.context
-        self.forecasts = 3 if len(self._levels) > 1 else 1
+        self.forecasts = 3 if len(self.levels) > 1 else 1
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
         return self.forecast_set(context, horizon).forecasts
 
     def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
         values = self._call(self._said, context.targets.T.copy(), horizon)
-        return quantile_forecasts(self._levels, values)
+        return quantile_forecasts(self.levels, values)
 
     def _said(self, past: np.ndarray, horizon: int) -> np.ndarray:
         """(horizon, y_dim, levels)"""
@@ -79,9 +79,9 @@ class _Built(BuiltForecaster):
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._seed)
             said, _ = self._pipeline.predict_quantiles(
-                list(series), prediction_length=horizon, quantile_levels=list(self._levels)
+                list(series), prediction_length=horizon, quantile_levels=list(self.levels)
             )
-        rows = [np.asarray(one, dtype=float).reshape(-1, horizon, len(self._levels))[0] for one in said]
+        rows = [np.asarray(one, dtype=float).reshape(-1, horizon, len(self.levels))[0] for one in said]
         return np.stack([row * spread[k, 0] + mean[k, 0] for k, row in enumerate(rows)], axis=1)
 
 

@@ -72,8 +72,8 @@ class _Built(BuiltForecaster):
 
     def __init__(self, description: ForecastServer, y_dim: int):
         self._description, self._y_dim = description, y_dim
-        self._levels = tuple(description.quantiles)
-        self.forecasts = 3 if len(self._levels) > 1 else 1
+        self.levels = tuple(description.quantiles)
+        self.forecasts = 3 if len(self.levels) > 1 else 1
         self.past_targets = self.past_inputs = description.context
         self._breaker = CircuitBreaker(description.failures, _PAUSE_S)
         self._cache: OrderedDict[bytes, np.ndarray] = OrderedDict()
@@ -84,7 +84,7 @@ class _Built(BuiltForecaster):
     def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
         d = self._description
         times = context.times[-len(context.targets) :]
-        question = Question(context.targets, context.x, times, horizon, self._levels, d.model)
+        question = Question(context.targets, context.x, times, horizon, self.levels, d.model)
         body = json.dumps(FORMATS[d.format].ask(question)).encode()
         # Servers without a horizon in their requests answer with as many steps as they like.
         key = body + bytes(f"{horizon}", "ascii")
@@ -93,8 +93,8 @@ class _Built(BuiltForecaster):
             if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
         said = self._cache[key]
-        if self._levels:
-            return quantile_forecasts(self._levels, said)
+        if self.levels:
+            return quantile_forecasts(self.levels, said)
         return ForecastSet(said[None, ..., 0])
 
     def _asked(self, body: bytes, question: Question) -> np.ndarray:
@@ -109,7 +109,7 @@ class _Built(BuiltForecaster):
             said = read_answer(d.format, found, question)
         except NashcastError as error:
             raise NashcastError(f"{d.url}: {error}. Check url and format.") from None
-        wanted = (len(said), self._y_dim, max(1, len(self._levels)))
+        wanted = (len(said), self._y_dim, max(1, len(self.levels)))
         if said.shape != wanted or len(said) not in (1, question.horizon):
             raise NashcastError(f"{d.url}: the answer has {len(said)} steps, not 1 or {question.horizon}.")
         if not np.isfinite(said[0]).all():

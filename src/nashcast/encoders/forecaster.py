@@ -84,7 +84,7 @@ class BuiltFunction(BuiltForecaster):
 
     def __init__(self, description: Forecaster, shape: AnswerShape, y_dim: int):
         self._description, self._shape, self._y_dim = description, shape, y_dim
-        self.forecasts = shape.forecasts
+        self.forecasts, self.levels = shape.forecasts, shape.levels
         self._call = BlackBoxCall(description.timeout)
         self._takes = _parameters(description.function, 1 if description.fit is None else 2)
         self.past_targets = description.context

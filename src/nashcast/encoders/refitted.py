@@ -41,7 +41,7 @@ class BuiltRefitted(BuiltForecaster):
     """levels: of the quantiles that the model gives, none if it gives forecasts only."""
 
     def __init__(self, fit: Fit, say: Say, y_dim: int, schedule: Schedule, levels: tuple[float, ...] = ()):
-        self._call, self._say, self._levels = BlackBoxCall(schedule.timeout), say, levels
+        self._call, self._say, self.levels = BlackBoxCall(schedule.timeout), say, levels
         self._refits = Refits(schedule.refit_every, y_dim, lambda targets, horizon: self._call(fit, targets, horizon))
         self._y_dim, self.past_targets = y_dim, schedule.context
         self.forecasts = 3 if len(levels) > 1 else 1
@@ -59,9 +59,9 @@ class BuiltRefitted(BuiltForecaster):
         fitted_to, age = context.state
         model = self._refits.model(fitted_to, horizon)
         said = np.asarray(self._call(self._say, model, context.targets.copy(), age, horizon), dtype=float)
-        wanted = (horizon, self._y_dim, max(1, len(self._levels)))
+        wanted = (horizon, self._y_dim, max(1, len(self.levels)))
         if said.shape != wanted:
             raise NashcastError(f"it gave an answer of shape {said.shape}, not {wanted}")
-        if self._levels:
-            return quantile_forecasts(self._levels, said)
+        if self.levels:
+            return quantile_forecasts(self.levels, said)
         return ForecastSet(said[None, ..., 0])

@@ -20,6 +20,7 @@ from nashcast.experiments.run_encoders import encoder_options, function_file, ma
 from nashcast.experiments.run_schema import Place
 from nashcast.federation.default import default_agents
 from nashcast.federation.federation import Federation
+from nashcast.federation.objects import object_columns
 from nashcast.federation.paper import PaperFederation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
@@ -46,6 +47,9 @@ def check_fit(config: Config, x_dim: int, y_dim: int, input_names: Sequence[str]
             raise place.at("inputs").refused(f"place {max(inputs)}", remedy)
         try:
             encoder = make_encoder(agent.encoder, agent.options, 0, config.folder)
+            if getattr(encoder, "objects", ()):
+                remedy = "Inputs are numbers here: pass its embedding, or `nashcast run` a table with its column."
+                raise InvalidInput("encoder", f"{agent.encoder!r}, which reads a text or a picture", remedy)
             encoder.build(x_dim if inputs is None else len(inputs), y_dim)
         except InvalidInput as error:
             raise place.moved(error) from None
@@ -146,6 +150,11 @@ def _encoders(config: Config) -> list[Encoder]:
             options = {name: value for name, value in agent.options.items() if name != "seed"}
             found.append(make_encoder(agent.encoder, options, seed, config.folder))
     return found
+
+
+def text_columns(config: Config) -> tuple[str, ...]:
+    """The columns of texts and pictures that the agents read."""
+    return object_columns([Agent(encoder) for encoder in _encoders(config)])
 
 
 def input_places(place: Place, agent: AgentConfig, names: Sequence[str]) -> list[int] | None:

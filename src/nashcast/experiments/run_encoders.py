@@ -55,6 +55,19 @@ def chronos(
     return encoders.Chronos(model, context, quantiles, seed, timeout)
 
 
+def huggingface(
+    model: str,
+    kind: str = "text",
+    column: str = "",
+    features: int = 16,
+    pooling: str = "mean",
+    max_length: int = 256,
+    timeout: float | None = None,
+    seed: int = 0,
+) -> encoders.HuggingFace:
+    return encoders.HuggingFace(model, kind, column, features, pooling, seed, timeout, max_length)
+
+
 def python(make: Function, options: dict | None = None, seed: int | None = None) -> Encoder:
     """Whatever `make(**options)` returns; it is given the agent's seed too if it has a parameter of that name."""
     given = dict(options or {})
@@ -94,6 +107,7 @@ ENCODERS: dict[str, Callable[..., Encoder]] = {
     "forecast_server": encoders.ForecastServer,
     "statsforecast": statsforecast,
     "chronos": chronos,
+    "huggingface": huggingface,
     "python": python,
 }
 

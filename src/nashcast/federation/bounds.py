@@ -16,15 +16,28 @@ _LATE = 24
 
 
 class Bounds:
-    """members: how many have intervals of their own, 0 for none. The federation's columns come first, then theirs."""
+    """members: how many have intervals of their own, 0 for none. The federation's columns come first, then theirs.
 
-    def __init__(self, coverages: Sequence[float], y_dim: int, horizon: int, members: int):
+    told: whether agents say how far from the forecasts they expect the targets.
+    """
+
+    def __init__(self, coverages: Sequence[float], y_dim: int, horizon: int, members: int, told: bool = False):
         self._shape, self._members = (horizon, y_dim), members
         ahead = np.concatenate([np.arange(1, horizon + 1), np.ones(members)]).repeat(y_dim)
-        self._intervals = Intervals((horizon + members) * y_dim, coverages, horizons=ahead if horizon > 1 else None)
+        horizons = ahead if horizon > 1 else None
+        self._intervals = Intervals(len(ahead), coverages, horizons=horizons, given_scale=told)
+        self._told = told
         # What was issued with the last forecasts, by their step; at horizon 1 a label meets what was issued last.
         self._back = (ahead - 1).astype(np.int64)
         self._issued = IssuedLog(self._intervals.issued(), horizon + _LATE) if horizon > 1 else None
+
+    def expect(self, distance: np.ndarray | None) -> None:
+        """How far from the next forecasts agents expect the targets, (horizon, y_dim)."""
+        if self._told:
+            horizon, y_dim = self._shape
+            scale = np.full((horizon + self._members, y_dim), np.nan)
+            scale[:horizon] = np.nan if distance is None else distance
+            self._intervals.set_scale(scale.ravel())
 
     def issue(self, step: int) -> None:
         """The forecast of a step is final: its intervals are those of now."""

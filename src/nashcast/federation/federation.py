@@ -19,7 +19,7 @@ from nashcast.federation.bounds import Bounds
 from nashcast.federation.columns import Columns
 from nashcast.federation.health import Health
 from nashcast.federation.loop import Forecast, Loop, Scored, Settings
-from nashcast.federation.objects import object_columns, objects_key, split_objects
+from nashcast.federation.objects import object_columns, objects_key, replay_inputs, split_objects
 from nashcast.federation.records import Record, Replay, replayed
 from nashcast.federation.rules import ADAPTIVE, mixture_of
 from nashcast.federation.state_file import read_arrays, write_arrays
@@ -91,9 +91,7 @@ class Federation(TableVerbs):
         self._present: tuple[bytes, Forecast] | None = None
         self._last_weights: np.ndarray | None = None
         self.history: deque[Record] = deque(maxlen=check.integer("history", history, min=0))
-        self._health = Health()
-        self._lock = threading.RLock()
-        self._bounds = self._new_bounds()
+        self._health, self._lock, self._bounds = Health(), threading.RLock(), self._new_bounds()
 
     def __repr__(self) -> str:
         names = [agent.name for agent in self._agents]
@@ -155,12 +153,12 @@ class Federation(TableVerbs):
                 self._score(scored)
             return scored is not None
 
-    def replay(self, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+    def replay(self, inputs: Any, targets: np.ndarray) -> Replay:
         """Forecast every target from its input, learning as it goes: the same as predict_one and learn_one in turn.
 
-        inputs: (steps, x_dim).   targets: (steps, y_dim), NaN in rows whose label is missing.
+        inputs: (steps, x_dim), or rows with texts.   targets: (steps, y_dim), NaN in rows whose label is missing.
         """
-        X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
+        X = replay_inputs(inputs, self._objects)
         Y = check.shaped("targets", targets, (len(X), self.y_dim), "(steps, y_dim)")
         return replayed(self, X, Y, 1 + len(self._agents) + (self._settings.game is not None))
 
@@ -255,6 +253,8 @@ class Federation(TableVerbs):
         key = x.tobytes() + objects_key(objects)
         if self._present is None or self._present[0] != key:
             self._present = key, self._begun().forecast(x, time, objects)
+            if self._bounds is not None:
+                self._bounds.expect(self._present[1].distance)
         return self._present[1]
 
     def _begin(self, start: np.ndarray, first_step: int) -> None:
@@ -263,13 +263,13 @@ class Federation(TableVerbs):
         for row in self._waiting.since(first_step):
             loop.forecast(row.x, objects=row.objects)
             loop.learn(None)
-        self._loop, self._waiting = loop, Waiting()
+        self._loop, self._waiting, self._bounds = loop, Waiting(), self._new_bounds(loop.gives_quantiles)
 
     def _check_beginning(self, loop: Loop) -> None:
         """Begin again without wild labels, if there are any among the first ones."""
         again = begin_again(loop, self._first_objects, self._new_loop)
         if again is not None:
-            (self._loop, scored), self._bounds = again, self._new_bounds()
+            (self._loop, scored), self._bounds = again, self._new_bounds(again[0].gives_quantiles)
             for each in scored:
                 self._score(each)
         self._first_objects = []
@@ -289,11 +289,11 @@ class Federation(TableVerbs):
         columns = self._columns
         return Loop(self._agents, columns.x_dim or 0, start, self._settings, columns.x_names, first_step)
 
-    def _new_bounds(self) -> Bounds | None:
+    def _new_bounds(self, told: bool = False) -> Bounds | None:
         if not self._coverages:
             return None
         members = 2 + len(self._agents) if self._agent_intervals else 0
-        return Bounds(self._coverages, self.y_dim, self._settings.horizon, members)
+        return Bounds(self._coverages, self.y_dim, self._settings.horizon, members, told)
 
     def _score(self, scored: Scored) -> None:
         if self._bounds is not None:

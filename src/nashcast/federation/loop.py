@@ -52,6 +52,7 @@ class Forecast(NamedTuple):
     weights: np.ndarray  # of each member, (members,), averaged over targets, for the next step
     own: np.ndarray  # each member's own forecast of the next target, (members, y_dim)
     absent: dict[int, str]  # members that sit the step out, and why
+    distance: np.ndarray | None = None  # from the targets as agents expect it, (horizon, y_dim)
 
 
 class Scored(NamedTuple):
@@ -68,18 +69,13 @@ class Loop:
     """agents: as described.   x_dim: numbers in an input.   start: the first known target.   names: of the inputs."""
 
     def __init__(
-        self,
-        agents: Sequence[Agent],
-        x_dim: int,
-        start: np.ndarray,
-        settings: Settings,
-        names=None,
-        first_step: int = 0,
+        self, agents: Sequence[Agent], x_dim: int, start: np.ndarray, settings: Settings, names=None, first_step=0
     ):
         p, H = len(start), settings.horizon
         self.settings = settings
         self.history = History(x_dim, start, settings.season, first_step)
         self._agents = LocalAgents(agents, self.history, settings.game, H, names, settings.seed)
+        self.gives_quantiles = self._agents.gives_quantiles
         game, N = settings.game, len(agents)
         self._server: JointServer | WindowServer | None = None
         if game is not None:
@@ -134,7 +130,8 @@ class Loop:
         forecast = mixed.forecast.reshape(p, H).T
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
         self.weights = np.add.reduce(by_member, axis=0) / p
-        return Forecast(forecast, self.weights, own, {1 + i: why for i, why in said.absent.items()})
+        absent = {1 + i: why for i, why in said.absent.items()}
+        return Forecast(forecast, self.weights, own, absent, self._agents.expected_distance())
 
     def own_forecasts(self) -> np.ndarray:
         """Each member's own forecasts, by the weights of its experts, (members, horizon, y_dim); after `forecast`."""

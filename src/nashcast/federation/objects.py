@@ -16,6 +16,7 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.agents.agent import Agent
 from nashcast.errors import InvalidInput
+from nashcast.frames.table import read_table
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,6 +47,23 @@ def split_objects(x: Any, columns: tuple[str, ...]) -> tuple[Any, Mapping[str, A
         raise InvalidInput("x", check.describe(x), f"Pass a dict with the keys {', '.join(columns)} and the numbers.")
     numbers = {name: value for name, value in x.items() if name not in columns}
     return numbers or None, {name: _present(x.get(name)) for name in columns}
+
+
+def replay_inputs(inputs: Any, columns: tuple[str, ...]) -> Sequence[Any] | np.ndarray:
+    """The inputs of a replay, one for each step: numbers (steps, x_dim), or rows that hold texts or pictures.
+
+    Rows are a list, or a table: a frame, or a dict of columns.
+    """
+    if not columns:
+        return check.of_rank("inputs", inputs, ("steps", "x_dim"))
+    if columns != ("",) and (isinstance(inputs, Mapping) or hasattr(inputs, "columns")):
+        table = read_table(inputs)
+        return [dict(zip(table.columns, row, strict=True)) for row in zip(*table.columns.values(), strict=True)]
+    if isinstance(inputs, str | bytes | Mapping) or not isinstance(inputs, Sequence | np.ndarray):
+        one = "text or picture" if columns == ("",) else f"dict with the keys {', '.join(columns)} and the numbers"
+        remedy = f"Pass a list with a {one} for each step{'' if columns == ('',) else ', or a table'}."
+        raise InvalidInput("inputs", check.describe(inputs), remedy)
+    return inputs
 
 
 def objects_key(objects: Mapping[str, Any]) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Replay(NamedTuple):
     fallbacks: int = 0  # steps whose game was due but could not be played, so that the greedy step stood
 
 
-def replayed(federation: Federation, inputs: np.ndarray, targets: np.ndarray, members: int) -> Replay:
+def replayed(federation: Federation, inputs: Sequence[Any] | np.ndarray, targets: np.ndarray, members: int) -> Replay:
     """A federation forecasts every target from its input, learning as it goes."""
     steps, y_dim = targets.shape
     forecasts, weights, own = np.zeros(targets.shape), np.zeros((steps, members)), np.zeros((steps, members, y_dim))

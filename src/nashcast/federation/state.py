@@ -73,7 +73,7 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
     start = np.zeros(federation.y_dim)
     loop = Loop(federation._agents, columns.x_dim or 0, start, federation._settings, columns.x_names)
     loop.restore(fields.part("loop."))
-    bounds = federation._new_bounds()
+    bounds = federation._new_bounds(loop.gives_quantiles)
     if bounds is not None:
         bounds.restore(fields.part("bounds.").rest())
     members, y_dim = len(loop.members), federation.y_dim

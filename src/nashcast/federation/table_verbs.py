@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class TableVerbs:
         _bounds: Bounds | None
         _loop: Loop | None
         _coverages: tuple[float, ...]
+        _objects: tuple[str, ...]
         horizon: int
         y_dim: int
 
@@ -75,6 +77,9 @@ class TableVerbs:
         [1.0, 3.0, 2.0]
         """
         with self._lock:
+            if isinstance(table, str | PathLike):
+                remedy = "Read the file first, for example by pandas.read_csv, or use `nashcast run FILE`."
+                raise InvalidInput("table", check.describe(table), remedy)
             if not is_table(table):
                 table, target, inputs = _of_arrays(table, inputs)
             live = self._opened(target, inputs, date, layout)
@@ -143,7 +148,7 @@ class TableVerbs:
     def _opened(self, target: Any, inputs: Any, date: Any, layout: dict[str, Any]) -> LiveTable:
         """The table that goes on, or a new one if this is the first; nothing is changed."""
         if self._table is not None:
-            if target is None or _same(self._table.layout, target, inputs, date, layout):
+            if target is None or self._same(target, inputs, date, layout):
                 return self._table
             remedy = "Make a new federation for another table, or leave target and the other settings out."
             raise InvalidInput("target", check.describe(target), remedy)
@@ -153,16 +158,16 @@ class TableVerbs:
         unknown = next((name for name in layout if name not in known), None)
         if unknown is not None:
             raise InvalidInput(unknown, "an unknown setting", f"The settings of a table are {', '.join(known)}.")
-        made = TableLayout(target, inputs, date, **layout)
+        made = TableLayout(target, inputs, date, objects=self._objects, **layout)
         if len(made.targets) != self.y_dim:
             got = f"{len(made.targets)} columns, but y_dim is {self.y_dim}"
             raise InvalidInput("target", got, f"Make the federation with y_dim={len(made.targets)}.")
         return LiveTable(made)
 
-
-def _same(layout: TableLayout, target: Any, inputs: Any, date: Any, settings: dict[str, Any]) -> bool:
-    again = TableLayout(target, inputs, date, **settings)
-    return (again.targets, again.inputs) == (layout.targets, layout.inputs)
+    def _same(self, target: Any, inputs: Any, date: Any, settings: dict[str, Any]) -> bool:
+        assert self._table is not None
+        layout, again = self._table.layout, TableLayout(target, inputs, date, objects=self._objects, **settings)
+        return (again.targets, again.inputs, again.objects) == (layout.targets, layout.inputs, layout.objects)
 
 
 def _of_arrays(targets: Any, inputs: Any) -> tuple[dict[str, np.ndarray], list[str], list[str]]:

@@ -16,7 +16,7 @@ from nashcast.errors import InvalidInput
 from nashcast.frames.layout import TableLayout
 from nashcast.frames.live import LiveTable
 from nashcast.frames.scores import CRPS_LEVELS, crps, mean, naive_scale, quantiles
-from nashcast.frames.table import best_library, write_table
+from nashcast.frames.table import DICT, best_library, write_table
 
 _PROGRESS_S = 1.0
 
@@ -104,20 +104,25 @@ class Backtest:
         if table not in made:
             raise InvalidInput("table", repr(table), f"Pass one of {', '.join(made)}.")
         known = self.layout.library
-        return write_table(made[table](), library or (known if known != "dict" else best_library()))
+        return write_table(made[table](), library or (known if known != DICT else best_library()))
 
-    def plot(self, engine: str = "matplotlib", **options: Any) -> Any:
+    def plot(self, engine: str = "matplotlib", *, last: int = 168, target: str | None = None) -> Any:
         """Forecast with bounds, errors by steps ahead, weights over time, whom to trust: a figure.
 
-        engine: "matplotlib" or "plotly".   options: `last`, how many rows of the history to show (default: 168).
+        engine: "matplotlib" or "plotly".   last: how many rows of the history to show.   target: the first by default.
         """
+        if target is not None and target not in self.layout.targets:
+            raise InvalidInput("target", check.describe(target), f"Pass one of {', '.join(self.layout.targets)}.")
+        if not np.isfinite(self.errors()).any():
+            got = f"no forecast with a label after the first {self.burn_in} of {len(self.places)} rows"
+            raise InvalidInput("result", got, "Backtest more rows, or with a smaller burn_in.")
         if engine == "matplotlib":
             from nashcast.frames.plot_matplotlib import figure
         elif engine == "plotly":
             from nashcast.frames.plot_plotly import figure
         else:
             raise InvalidInput("engine", check.describe(engine), "Pass 'matplotlib' or 'plotly'.")
-        return figure(self, **options)
+        return figure(self, last, target)
 
     def __repr__(self) -> str:
         s = self.summary
@@ -172,6 +177,9 @@ def run_backtest(
     """Forecast from every row, then learn the next; `federation` goes on from the last row."""
     check.integer("delay", delay, min=0)
     check.integer("burn_in", burn_in, min=0)
+    if live.place is not None and rows.places[-1] <= live.place:
+        got = f"{len(rows.places)} rows that were learnt before"
+        raise InvalidInput("table", got, "Make a new federation to test it again, or pass later rows.")
     n, H, p, C = len(rows.places), federation.horizon, federation.y_dim, len(federation.coverages)
     forecasts, bounds = np.full((n, H, p), np.nan), np.full((n, C, 2, H, p), np.nan)
     recorded: list[tuple[int, np.ndarray, np.ndarray]] = []

@@ -12,7 +12,7 @@ from nashcast.errors import InvalidInput
 from nashcast.frames.calendar_inputs import calendar_inputs, checked_holidays, checked_names, column_names
 from nashcast.frames.grid import Grid
 from nashcast.frames.table import DICT, Table
-from nashcast.frames.times import INSTANT, instants, native_datetimes, seconds, step_length, zone_named
+from nashcast.frames.times import INSTANT, instants, native_datetimes, seconds, step_length, zone_name, zone_named
 from nashcast.streams.suggest import near
 
 # A grid may have so many places for each row of the table; more means that `every` does not fit.
@@ -27,6 +27,7 @@ class GridRows(NamedTuple):
     inputs: np.ndarray  # (rows, x_dim), NaN where missing
     targets: np.ndarray  # (rows, y_dim), NaN where missing
     times: np.ndarray  # seconds since 1970, NaN without timestamps, (rows,)
+    objects: np.ndarray  # texts and pictures that agents read, (rows, columns), None where missing
 
 
 class TableLayout:
@@ -34,9 +35,10 @@ class TableLayout:
 
     calendar: inputs made from the time of the next target, some of `calendar_inputs.NAMES`.   holidays: dates.
     timezone: of timestamps that have none.   every: length of a step; the commonest if left out.
+    objects: columns of texts and pictures that agents read as they are; "" if the input is one of them alone.
 
-    Texts are categories: one input of 0 and 1 for each value in the first table. Later values that are not among them
-    are missing.
+    All other texts are categories: one input of 0 and 1 for each value in the first table. Later values that are not
+    among them are missing.
     """
 
     def __init__(
@@ -49,15 +51,25 @@ class TableLayout:
         holidays: Iterable[Any] = (),
         timezone: str | None = None,
         every: Any = None,
+        objects: Sequence[str] = (),
     ):
         self.targets = _names("target", target)
-        self.inputs = [] if inputs is None else _names("inputs", inputs, least=0)
+        named = [] if inputs is None else _names("inputs", inputs, least=0)
+        self.whole = tuple(objects) == ("",)
+        if self.whole and (len(named) != 1 or calendar):
+            got = f"{check.describe(inputs)}{' and a calendar' if calendar else ''}"
+            remedy = "An agent reads one text or picture: name its column alone, or make its encoder with column='…'."
+            raise InvalidInput("inputs", got, remedy)
+        self.objects = named if self.whole else sorted(objects)
+        for name in self.objects:
+            if name not in named:
+                raise InvalidInput("inputs", f"no column {name!r}", f"An agent reads it: pass inputs=[…, {name!r}].")
+        self.inputs = [name for name in named if name not in self.objects]
         if date is not None and not isinstance(date, str):
             raise InvalidInput("date", check.describe(date), "Pass the name of a column.")
         self.date = date
         self.calendar, self.holidays = checked_names(calendar), checked_holidays(holidays)
-        zone = zone_named(timezone)
-        self.timezone = None if zone is None else zone.key
+        self.timezone = zone_name(zone_named(timezone))
         self.every = step_length(every)
         self.categories: dict[str, list[str]] = {}
         self.grid: Grid | None = None
@@ -75,7 +87,7 @@ class TableLayout:
     def read(self, table: Table) -> GridRows:
         """The table on the grid. The first table fixes the grid, the categories and the library of answers."""
         dates = [self.date] if self.date and table.index is None else []
-        for name in (*self.targets, *self.inputs, *dates):
+        for name in (*self.targets, *self.inputs, *self.objects, *dates):
             if name not in table.columns:
                 remedy = f"{near(name, table.columns)}The columns are {_listed(list(table.columns))}."
                 raise InvalidInput("table", f"no column {name!r}", remedy)
@@ -103,15 +115,21 @@ class TableLayout:
         measured = self._input_columns(table)
         inputs[at, : measured.shape[1]] = measured[order]
         targets[at] = np.column_stack([_numbers(name, table.columns[name]) for name in self.targets])[order]
+        objects = np.full((count, len(self.objects)), None, dtype=object)
+        for j, name in enumerate(self.objects):
+            objects[at, j] = _as_they_are(table.columns[name])[order]
         every_place = first + np.arange(count)
         if self.calendar:
             inputs[:, measured.shape[1] :] = self._calendar(every_place)
         times = np.full(count, np.nan) if self.grid is None else seconds(self.grid.times(every_place))
-        return GridRows(every_place, inputs, targets, times)
+        return GridRows(every_place, inputs, targets, times, objects)
 
-    def row(self, inputs: np.ndarray) -> dict[str, float] | None:
-        """One input as a federation reads it, by name."""
-        return dict(zip(self.input_names, inputs.tolist(), strict=True)) or None
+    def row(self, inputs: np.ndarray, objects: np.ndarray) -> Any:
+        """One input as a federation reads it, by name; or the text or picture that it is."""
+        if self.whole:
+            return objects[0]
+        numbers = dict(zip(self.input_names, inputs.tolist(), strict=True))
+        return {**numbers, **dict(zip(self.objects, objects, strict=True))} or None
 
     def index(self, places: np.ndarray) -> tuple[str, Sequence[Any] | np.ndarray]:
         """Name and values of the column that says when: timestamps in their zone, or row numbers."""
@@ -123,8 +141,9 @@ class TableLayout:
 
     def save(self) -> dict[str, Any]:
         """As JSON can hold it."""
-        names = ("targets", "inputs", "date", "calendar", "holidays", "timezone", "every", "categories")
+        names = ("targets", "date", "calendar", "holidays", "timezone", "every", "categories")
         found = {name: getattr(self, name) for name in names}
+        found |= {"inputs": self.inputs + self.objects, "objects": [""] if self.whole else self.objects}
         grid = None if self.grid is None else self.grid.save()
         return found | {"grid": grid, "library": self.library, "in_index": self.in_index, "dated": self.dated}
 
@@ -134,7 +153,7 @@ class TableLayout:
         try:
             made = cls(
                 saved["targets"], saved["inputs"], saved["date"], calendar=tuple(saved["calendar"]),
-                holidays=saved["holidays"], timezone=saved["timezone"],
+                holidays=saved["holidays"], timezone=saved["timezone"], objects=saved["objects"],
             )  # fmt: skip
             made.every, made.categories = saved["every"], {k: list(v) for k, v in saved["categories"].items()}
             made.grid = None if saved["grid"] is None else Grid(**saved["grid"])
@@ -179,7 +198,7 @@ class TableLayout:
             return values.astype(INSTANT)
         exact, found = instants(f"date column {name!r}", values, zone_named(self.timezone))
         if found is not None and self.timezone is None:
-            self.timezone = str(getattr(found, "key", "UTC"))
+            self.timezone = zone_name(found)
         return exact
 
     def _places(self, exact: np.ndarray) -> np.ndarray:
@@ -230,6 +249,15 @@ def _names(argument: str, value: Any, least: int = 1) -> list[str]:
 
 def _missing(value: Any) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _as_they_are(column: np.ndarray) -> np.ndarray:
+    """Texts and pictures, None where missing."""
+    found = np.full(len(column), None, dtype=object)
+    for i, value in enumerate(column):
+        if not isinstance(value, float | None) and type(value).__name__ != "NAType":
+            found[i] = value
+    return found
 
 
 def _all_numbers(column: np.ndarray) -> bool:

@@ -17,7 +17,7 @@ _LONGEST_GAP = 100_000
 
 
 class LiveTable:
-    """layout: of the table.   place: of the last row learnt, None before the first.   inputs: of that row.
+    """layout: of the table.   place: of the last row learnt, None before the first.   inputs, objects: of that row.
 
     `offset` + place is the step of a federation whose label the row at that place holds.
     """
@@ -26,6 +26,7 @@ class LiveTable:
         self.layout = layout
         self.place: int | None = None
         self.inputs = np.empty(0)
+        self.objects = self._no_objects()
         self.offset = 0
 
     def read(self, rows: Any) -> GridRows:
@@ -52,17 +53,22 @@ class LiveTable:
                 self._late(federation, place, targets[i])
                 continue
             while place > self.place + 1:
-                self._next(federation, np.full_like(self.inputs, np.nan), None, np.nan)
+                self._next(federation, np.full_like(self.inputs, np.nan), self._no_objects(), None)
             label = targets[i] if np.isfinite(targets[i]).all() else None
             if delay and i >= delay:
                 self._late(federation, place - delay, targets[i - delay])
-            self._next(federation, rows.inputs[i], None if delay else label, rows.times[i])
+            self._next(federation, rows.inputs[i], rows.objects[i], None if delay else label)
             if each is not None:
                 each(place)
 
     def predict(self, federation: Any) -> Any:
         """The forecast from the last row."""
-        return federation.predict_one(self.layout.row(self.inputs), time=self.time)
+        return federation.predict_one(self.row, time=self.time)
+
+    @property
+    def row(self) -> Any:
+        """The input of the last row, as a federation reads it."""
+        return self.layout.row(self.inputs, self.objects)
 
     @property
     def time(self) -> float:
@@ -90,27 +96,34 @@ class LiveTable:
         return write_table(columns, layout.library, name)
 
     def save(self) -> dict[str, Any]:
+        """Texts of the last row are saved, pictures are not: their agents sit that row out after a load."""
         inputs = [None if np.isnan(value) else value for value in self.inputs.tolist()]
-        return {"layout": self.layout.save(), "place": self.place, "inputs": inputs, "offset": self.offset}
+        texts = [value if isinstance(value, str) else None for value in self.objects]
+        where = {"place": self.place, "offset": self.offset}
+        return {"layout": self.layout.save(), "inputs": inputs, "texts": texts, **where}
 
     @classmethod
     def restored(cls, saved: Any) -> LiveTable:
-        if not isinstance(saved, Mapping) or set(saved) != {"layout", "place", "inputs", "offset"}:
+        if not isinstance(saved, Mapping) or set(saved) != {"layout", "place", "inputs", "texts", "offset"}:
             raise InvalidInput("saved table", check.describe(saved), "Use an earlier copy.")
         made = cls(TableLayout.restored(saved["layout"]))
         made.place, made.offset = saved["place"], saved["offset"]
         made.inputs = np.array([np.nan if value is None else float(value) for value in saved["inputs"]])
+        made.objects[:] = saved["texts"]
         return made
 
-    def _next(self, federation: Any, inputs: np.ndarray, label: np.ndarray | None, time: float) -> None:
+    def _no_objects(self) -> np.ndarray:
+        return np.full(len(self.layout.objects), None, dtype=object)
+
+    def _next(self, federation: Any, inputs: np.ndarray, objects: np.ndarray, label: np.ndarray | None) -> None:
         assert self.place is not None
         layout = self.layout
         named = None if label is None else _label(layout, label)
-        federation.learn_one(layout.row(self.inputs), named, time=self.time)
+        federation.learn_one(self.row, named, time=self.time)
         if layout.calendar and np.isnan(inputs).all() and layout.grid is not None:  # a gap: the calendar goes on
             calendar = layout._calendar(np.array([self.place + 1]))[0]
             inputs = np.concatenate([inputs[: len(inputs) - len(calendar)], calendar])
-        self.place, self.inputs = self.place + 1, inputs
+        self.place, self.inputs, self.objects = self.place + 1, inputs, objects
 
     def _late(self, federation: Any, place: int, target: np.ndarray) -> None:
         step = self.offset + place

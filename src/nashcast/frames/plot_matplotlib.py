@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,16 @@ def figure(result: Backtest, last: int = 168, target: str | None = None) -> Any:
         remedy = "Install it: pip install 'nashcast[report]'."
         raise InvalidInput("engine", "no package matplotlib", remedy) from None
     data = plot_data(result, last, target)
-    made = Figure(figsize=(11, 7.5), layout="constrained")
+
+    class NotebookFigure(Figure):
+        """Shown as a picture in a notebook, whether or not pyplot was imported there."""
+
+        def _repr_png_(self) -> bytes:
+            out = BytesIO()
+            self.savefig(out, format="png", dpi=80)
+            return out.getvalue()
+
+    made = NotebookFigure(figsize=(11, 7.5), layout="constrained")
     axes = made.subplots(2, 2)
     _forecast(axes[0, 0], data)
     _errors(axes[0, 1], data)

@@ -102,11 +102,24 @@ def _of_dict(value: Mapping) -> Table:
             raise InvalidInput("table", f"the column name {check.describe(name)}", "Name every column by a text.")
         if not _is_column(each):
             raise InvalidInput(f"column {name!r}", check.describe(each), "Pass a list or an array.")
-        columns[name] = _plain(np.asarray(each))
+        columns[name] = _plain(_column(each))
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InvalidInput("table", f"columns of lengths {lengths}", "Pass columns of one length.")
     return Table(columns, next(iter(lengths.values()), 0))
+
+
+def _column(values: Any) -> np.ndarray:
+    """One entry a row, whatever the entries are: pictures are arrays themselves."""
+    try:
+        found = np.asarray(values)
+    except ValueError:  # pictures of different sizes
+        found = None
+    if found is None or found.ndim != 1:
+        found = np.full(len(values), None, dtype=object)
+        for i, value in enumerate(values):
+            found[i] = value
+    return found
 
 
 def _plain(values: np.ndarray) -> np.ndarray:
@@ -134,7 +147,11 @@ def write_table(columns: Mapping[str, Any], library: str, index: str | None = No
     if library == DICT:
         return {name: np.asarray(_naive(values)) for name, values in columns.items()}
     nw = narwhals()
-    native = importlib.import_module(library)
+    try:
+        native = importlib.import_module(library)
+    except ImportError:
+        remedy = "Pass a library that narwhals knows and that is installed: 'pandas', 'polars', or 'dict'."
+        raise InvalidInput("library", check.describe(library), remedy) from None
     if library == "pandas":
         frame = native.DataFrame({name: native.Series(values) for name, values in columns.items()})
         return frame if index is None else frame.set_index(index)

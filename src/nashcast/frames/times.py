@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,20 +16,51 @@ from nashcast.errors import InvalidInput
 INSTANT = np.dtype("datetime64[us]")
 _EPOCH = dt.datetime(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
+# How libraries write a zone that is an offset from UTC: "UTC-05:00", "-05:00", "pytz.FixedOffset(-300)".
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d\d?):?(\d\d)")
+_MINUTES = re.compile(r"pytz\.FixedOffset\((-?\d+)\)")
 
 
-def zone_named(name: Any) -> ZoneInfo | None:
-    """The time zone of that name; None for None."""
+def zone_named(name: Any) -> dt.tzinfo | None:
+    """The time zone of that name, or of that offset from UTC; None for None.
+
+    >>> zone_name(zone_named("-05:00"))
+    'UTC-05:00'
+    """
     if name is None:
         return None
+    if isinstance(name, str) and (offset := _offset(name)) is not None:
+        return dt.timezone(offset)
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        remedy = "Pass a name of the IANA database, such as 'Europe/Vienna'."
+        remedy = "Pass a name of the IANA database, such as 'Europe/Vienna', or an offset, such as 'UTC-05:00'."
         raise InvalidInput("timezone", check.describe(name), remedy) from None
 
 
-def instants(label: str, values: Any, zone: ZoneInfo | None) -> tuple[np.ndarray, ZoneInfo | dt.tzinfo | None]:
+def zone_name(zone: dt.tzinfo | None) -> str | None:
+    """What `zone_named` knows it by; "UTC" for a zone that has no name."""
+    if zone is None:
+        return None
+    name = str(getattr(zone, "key", zone))
+    try:
+        zone_named(name)
+    except InvalidInput:
+        return "UTC"
+    return name
+
+
+def _offset(name: str) -> dt.timedelta | None:
+    if found := _MINUTES.fullmatch(name):
+        minutes = int(found[1])
+    elif found := _OFFSET.fullmatch(name):
+        minutes = int(f"{found[1]}1") * (60 * int(found[2]) + int(found[3]))
+    else:
+        return None
+    return dt.timedelta(minutes=minutes) if abs(minutes) < 24 * 60 else None
+
+
+def instants(label: str, values: Any, zone: dt.tzinfo | None) -> tuple[np.ndarray, dt.tzinfo | None]:
     """Timestamps as datetime64[us] in UTC, NaT where one is missing or does not exist, and the zone they are in.
 
     values: datetime64, datetimes, dates or ISO texts. With offsets they are instants already; without, they are times
@@ -45,8 +77,9 @@ def instants(label: str, values: Any, zone: ZoneInfo | None) -> tuple[np.ndarray
         raise InvalidInput(label, "timestamps with and without a time zone", remedy)
     if found:
         exact = [None if m is None else m.astimezone(dt.UTC).replace(tzinfo=None) for m in moments]
-        named = found[0] if isinstance(found[0], ZoneInfo) else zone or found[0]
-        return np.array(exact, dtype=INSTANT), named
+        # Offsets of texts change with the clock; then there is no clock to go by but that of UTC.
+        shared = found[0] if len({str(each) for each in found}) == 1 else dt.UTC
+        return np.array(exact, dtype=INSTANT), found[0] if isinstance(found[0], ZoneInfo) else zone or shared
     clock = np.array(moments, dtype=INSTANT)
     return (clock, None) if zone is None else (from_clock(clock, zone), zone)
 

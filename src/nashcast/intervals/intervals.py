@@ -8,8 +8,9 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
+from nashcast.intervals.residuals import PRIOR, Issued
 from nashcast.intervals.saved import checked_state
-from nashcast.intervals.tracking import PRIOR, Issued, Tracker
+from nashcast.intervals.tracking import Tracker
 
 COVERAGES = (0.8, 0.9, 0.95)
 
@@ -20,6 +21,7 @@ class Intervals:
     y_dim: numbers in a forecast.   coverages: nominal ones, each between 0 and 1.   memory: residuals remembered.
     horizons: how many steps after its forecast each number becomes known, 1 by default. Beyond 1, pass what `issued`
     gave with a forecast to `learn`.
+    given_scale: whether `set_scale` will say with every forecast how far from it the target is expected.
 
     Over any stretch of time the number of misses stays close to $\alpha$ times its length, whatever the series does:
     the misses still owed shift the quantile that is aimed at. See docs/explanation/intervals.md.
@@ -39,6 +41,7 @@ class Intervals:
         *,
         memory: int = 250,
         horizons: Sequence[int] | np.ndarray | None = None,
+        given_scale: bool = False,
     ):
         self.y_dim = check.integer("y_dim", y_dim, min=1)
         levels = np.atleast_1d(check.numbers("coverages", coverages, "(coverages,)"))
@@ -46,6 +49,7 @@ class Intervals:
             remedy = "Pass numbers between 0 and 1, such as (0.8, 0.9, 0.95)."
             raise InvalidInput("coverages", check.describe(coverages), remedy)
         self.coverages = tuple(float(level) for level in levels)
+        self._given = bool(given_scale)
         W = check.integer("memory", memory, min=len(PRIOR) + 1)
         # The tracker's coverages ascend, because wider intervals contain narrower ones.
         ascending = np.argsort(levels, kind="stable")
@@ -53,7 +57,19 @@ class Intervals:
         h = None if horizons is None else check.array("horizons", horizons, (self.y_dim,), "(y_dim,)")
         if h is not None:
             check.in_range("horizons", h, min=1.0)
-        self._tracker = Tracker(self.y_dim, 1.0 - levels[ascending], W, h)
+        self._tracker = Tracker(self.y_dim, 1.0 - levels[ascending], W, h, self._given)
+
+    def __repr__(self) -> str:
+        return f"Intervals(y_dim={self.y_dim}, coverages={self.coverages})"
+
+    def set_scale(self, scale: np.ndarray) -> None:
+        """How far from the next forecast each target is expected, (y_dim,), in any unit; NaN where that is not known.
+
+        It counts as far as intervals in its proportion were better than others. Call it before `bounds`.
+        """
+        if not self._given:
+            raise InvalidInput("scale", "one", "Make the intervals with given_scale=True.")
+        self._tracker.set_scale(self._vector("scale", scale))
 
     def bounds(self, forecast: np.ndarray) -> np.ndarray:
         """The intervals round a forecast, (coverages, 2, y_dim): low, high. Infinite until a target was learnt."""

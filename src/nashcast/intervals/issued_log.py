@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.intervals.tracking import Issued
+from nashcast.intervals.residuals import Issued
 
 
 class IssuedLog:

@@ -8,7 +8,8 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.intervals.tracking import FADES, MAX_RESIDUAL, MAX_SCORE, State, score_count
+from nashcast.intervals.residuals import FADES, State, score_count
+from nashcast.intervals.tracking import MAX_RESIDUAL, MAX_SCORE
 
 # Lowest and highest value of each field. Whole numbers up to 2^53 are exact in floating point. Fading sums of residuals
 # and of losses stay below 1e4 times the largest residual.

@@ -1,11 +1,10 @@
 """Half-widths of intervals from past residuals, and what a new residual changes. All columns at once, in NumPy.
 
-Axes: columns p (targets, or targets times horizons), half-lives H, gains G, coverages C (ascending), memory W.
-
-For each column and half-life h there is a scale σ_h, a fading mean of absolute residuals, and the last W residuals in
-units of the scale before them: the scores. A candidate half-width is σ_h times the quantile of the scores at a level
-that the debt S = Σ (α - miss) corrects with one of the gains. Candidates are averaged with weights from their fading
-pinball losses.
+Axes as in `residuals`. For each column and half-life h there is a scale σ_h, a fading mean of absolute residuals, and
+the last W residuals in units of the scale before them: the scores. A candidate half-width is σ_h times the quantile of
+the scores at a level that the debt S = Σ (α - miss) corrects with one of the gains. Candidates are averaged with
+weights from their fading pinball losses. One more scale may be given from elsewhere with every forecast, and takes part
+as the others do.
 
 A label h steps after its forecast meets the half-widths, candidates and scales that were issued with the forecast, not
 those of the moment: by then they know the h - 1 overlapping residuals before it. A debt S counts S/h there, since
@@ -14,21 +13,12 @@ misses of overlapping forecasts come in runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
-HALF_LIVES = np.array([4.0, 16.0, 64.0, 256.0, inf])
-GAINS = np.array([0.05, 0.3, 1.0])
-FADES = 0.5 ** (1.0 / HALF_LIVES)
-# Scores before there are any residuals: quantiles of |t| with 4 degrees of freedom at 1/20 … 19/20, divided by its
-# mean, 1. They leave the memory like any other score.
-PRIOR = (
-    0.067, 0.134, 0.202, 0.271, 0.341, 0.414, 0.490, 0.569, 0.652, 0.741, 0.836, 0.941, 1.057, 1.19, 1.344, 1.533,
-    1.778, 2.132, 2.776,
-)  # fmt: skip
+from nashcast.intervals.residuals import FADES, GAINS, HALF_LIVES, PRIOR, Issued, State, Widths, score_count
+
 # Pinball losses fade by this factor per step; weights are exp(-SHARPNESS · loss / (mean residual · α)).
 LOSS_FADE, SHARPNESS = 0.99, 5.0
 # Debt at which the cubic term of the correction is 1, for misses owed and for misses too many. Beyond it coverage comes
@@ -41,7 +31,7 @@ HEADROOM, MAX_SCORE = 1.2, 1000.0
 # A residual counts as at most OUTLIER times the larger of the 16-step and 256-step scales. The first scales are means
 # of few residuals and may be small by chance, so after n residuals the multiple is OUTLIER + EARLY / n³.
 OUTLIER, EARLY = 100.0, 1e6
-SHORT, LONG = 1, 3  # positions of 16 and 256 in HALF_LIVES
+SHORT, LONG, GIVEN = 1, 3, len(HALF_LIVES)  # positions of the scales of 16 and 256 steps, and of a given one
 # Half-life, in steps, at which the largest residual fades while it is an outlier itself. See `largest_fade`.
 LARGEST_HALF_LIFE = 1024.0
 # Larger residuals count as this one, so that no sum overflows.
@@ -50,71 +40,21 @@ MAX_RESIDUAL = 1e300
 MAX_CORRECTION = 500.0
 
 
-@dataclass(slots=True)
-class State:
-    """What the past residuals left behind.
-
-    scales: σ_h, (p, H).   weights: sums of the weights in each scale, (p, H).   scores: rings, (p, H, W), 0 if empty.
-    debts: S, (p, C).   losses: fading sums of pinball losses, (p, C, H G).   size: fading sum of residuals, (p,).
-    largest: largest residual, (p,).   seen: residuals learnt, (p,).
-    """
-
-    scales: np.ndarray
-    weights: np.ndarray
-    scores: np.ndarray
-    debts: np.ndarray
-    losses: np.ndarray
-    size: np.ndarray
-    largest: np.ndarray
-    seen: np.ndarray
-
-    @classmethod
-    def initial(cls, columns: int, coverages: int, memory: int) -> State:
-        p, H = columns, len(HALF_LIVES)
-        scores = np.zeros((p, H, memory))
-        scores[..., : len(PRIOR)] = PRIOR
-        return cls(
-            scales=np.zeros((p, H)),
-            weights=np.zeros((p, H)),
-            scores=scores,
-            debts=np.zeros((p, coverages)),
-            losses=np.zeros((p, coverages, H * len(GAINS))),
-            size=np.zeros(p),
-            largest=np.zeros(p),
-            seen=np.zeros(p, dtype=np.int64),
-        )
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-class Widths(NamedTuple):
-    """candidates: (p, C, H G).   widths: (p, C), inf in columns without a residual, ascending with the coverage."""
-
-    candidates: np.ndarray
-    widths: np.ndarray
-
-
-class Issued(NamedTuple):
-    """What the intervals of a forecast were made of.   scales: (p, H).   candidates: (p, C, H G).   widths: (p, C)."""
-
-    scales: np.ndarray
-    candidates: np.ndarray
-    widths: np.ndarray
-
-
 class Tracker:
     """The state of all columns and the half-widths of the next intervals.
 
     misses: α for each coverage, descending.   memory: scores remembered.   horizons: h of each column, 1 by default.
+    given: whether a scale is given with every forecast.
 
     Operations on small arrays of one shape are twice as fast as those that broadcast. So the constants below have the
     shape of the candidates, and only what depends on the state is broadcast.
     """
 
-    def __init__(self, columns: int, misses: np.ndarray, memory: int, horizons: np.ndarray | None = None):
+    def __init__(
+        self, columns: int, misses: np.ndarray, memory: int, horizons: np.ndarray | None = None, given: bool = False
+    ):
         self._pace = None if horizons is None else (1.0 / horizons)[:, None, None]
-        p, H, G, C = columns, len(HALF_LIVES), len(GAINS), len(misses)
+        p, H, G, C = columns, len(HALF_LIVES) + given, len(GAINS), len(misses)
         self._misses, self._memory = misses, memory
         self._largest_fade = largest_fade(float(misses.min()))
         self._unit = -misses / SHARPNESS
@@ -126,7 +66,7 @@ class Tracker:
         self._sorted = np.zeros((p, H, memory + 2))
         ends = (memory + 2) * np.arange(1, p * H + 1).reshape(p, 1, H, 1) - 1
         self._candidate_ends = np.broadcast_to(ends, (p, C, H, G)).reshape(p, C, H * G)
-        self.set_state(State.initial(p, C, memory))
+        self.set_state(State.initial(p, C, memory, int(given)))
 
     @property
     def state(self) -> State:
@@ -136,6 +76,12 @@ class Tracker:
         self._state = state
         self._next: Widths | None = None
         self._count()
+
+    def set_scale(self, scale: np.ndarray) -> None:
+        """The scale given with the next forecasts, (p,); the one of 256 steps where it is not a positive number."""
+        scales = self._state.scales
+        scales[:, GIVEN] = np.where((scale > 0.0) & (scale < MAX_RESIDUAL), scale, scales[:, LONG])
+        self._next = None
 
     def widths(self) -> Widths:
         """Half-widths of the intervals round the next forecasts, computed once per state."""
@@ -188,7 +134,7 @@ class Tracker:
         s = self._state
         p, C, _ = s.losses.shape
         candidates = self._quantiles()
-        by_scale = candidates.reshape(p, C, len(HALF_LIVES), len(GAINS))
+        by_scale = candidates.reshape(p, C, -1, len(GAINS))
         by_scale *= s.scales[:, None, :, None]
         # The first residuals say little of how large they get.
         widest = s.largest * (10.0 / (s.seen if self._all_seen else np.maximum(s.seen, 1)) + HEADROOM)
@@ -275,7 +221,8 @@ class Tracker:
         s.largest[rows] = np.maximum(largest, a)
         weights = s.weights[rows] * FADES + 1.0
         s.weights[rows] = weights
-        s.scales[rows] += (a[:, None] - s.scales[rows]) / weights
+        fading = s.scales[rows, :GIVEN]
+        s.scales[rows, :GIVEN] = fading + (a[:, None] - fading) / weights
         s.seen[rows] += 1
 
 
@@ -287,11 +234,6 @@ def largest_fade(miss: float) -> float:
     α/2 in the long run.
     """
     return max(0.5 ** (1.0 / LARGEST_HALF_LIFE), HEADROOM ** (-miss / 2.0))
-
-
-def score_count(seen: np.ndarray, memory: int) -> np.ndarray:
-    """Scores in rings of `memory` places after `seen` residuals. The first residual has no scale, hence no score."""
-    return np.minimum(len(PRIOR) + np.maximum(seen - 1, 0), memory)
 
 
 def _rows(chosen: np.ndarray) -> slice | np.ndarray | None:

@@ -1,0 +1,40 @@
+"""How far from their forecasts agents expect the next targets, by the quantiles they give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import NormalDist
+
+import numpy as np
+
+from nashcast.encoders.base import Quantiles
+
+# Mean absolute deviation of a standard normal.
+_NORMAL = 0.7978845608028654
+
+
+def distance(quantiles: Quantiles) -> np.ndarray:
+    """The mean distance from the median if the outermost quantiles are those of a normal, (horizon, y_dim).
+
+    >>> distance(Quantiles((0.1, 0.5, 0.9), np.array([[[-1.2815515, 0.0, 1.2815515]]]))).round(4)
+    array([[0.7979]])
+    """
+    normal, (low, *_, high) = NormalDist(), quantiles.levels
+    width = quantiles.values[..., -1] - quantiles.values[..., 0]
+    return width * (_NORMAL / (normal.inv_cdf(high) - normal.inv_cdf(low)))
+
+
+def expected_distance(said: Iterable[Quantiles]) -> np.ndarray | None:
+    """The geometric mean of what several agents expect, (horizon, y_dim), NaN where none does; None without agents.
+
+    An agent that expects 0 is left out. The geometric mean keeps proportions between steps whatever the agents' units:
+    one that is always five times too wide changes the mean by a constant.
+    """
+    found = [distance(each) for each in said]
+    if not found:
+        return None
+    sizes = np.stack(found)
+    known = sizes > 0.0
+    logs = np.log(np.where(known, sizes, 1.0))
+    count = known.sum(axis=0)
+    return np.where(count > 0, np.exp(logs.sum(axis=0) / np.maximum(count, 1)), np.nan)
