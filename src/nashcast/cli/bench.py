@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from importlib import import_module
-from pathlib import Path
 
-from nashcast.errors import NashcastError
-
-BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+from nashcast.cli.checkout import from_checkout
 
 
 def add_to(commands) -> None:
@@ -23,8 +18,4 @@ def add_to(commands) -> None:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    if not (BENCHMARKS / "speed").is_dir():
-        raise NashcastError("`nashcast bench` needs the folder benchmarks/ of a source checkout, and found none.")
-    if str(BENCHMARKS) not in sys.path:
-        sys.path.insert(0, str(BENCHMARKS))
-    import_module("speed.command").main([chosen.kind, *chosen.arguments])
+    from_checkout("benchmarks", "speed.command").main([chosen.kind, *chosen.arguments])
