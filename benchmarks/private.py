@@ -17,6 +17,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from vertical import PLACES, vertical_rows
+
 import nashcast
 from nashcast.cli.printed import finite
 from nashcast.cli.progress import Progress
@@ -26,7 +28,6 @@ from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
 from nashcast.experiments.evaluation.private.agents import KINDS
 from nashcast.experiments.evaluation.private.ratios import PRIVATE_KEYS, private_rows, ratios, summary
 from nashcast.experiments.evaluation.private.study import study_of
-from nashcast.experiments.evaluation.private.vertical import PLACES, vertical_rows
 from nashcast.records.study import Column, Study, Table, plain
 from nashcast.reports.figures import draw
 from nashcast.reports.markdown import markdown_table
