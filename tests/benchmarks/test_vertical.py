@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-import vertical
+from private_information import vertical
 
 from nashcast.streams import Stream, air_quality
 

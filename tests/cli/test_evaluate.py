@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from private_information.streams import private_streams
 
 from nashcast.cli.main import main
-from nashcast.experiments.evaluation.declared import private_streams
 from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.rows import KEYS
 from nashcast.records import study as records
@@ -109,7 +109,7 @@ def short_streams(monkeypatch):
     """Three of the private streams, cut to their first steps."""
     found = [each for each in private_streams() if each.label in ("owners-independent", "owners-0.9", "owners-lying")]
     short = [each._replace(options=(*each.options, ("steps", 60))) for each in found]
-    monkeypatch.setattr("nashcast.experiments.evaluation.declared.private_streams", lambda: short)
+    monkeypatch.setattr("private_information.streams.private_streams", lambda: short)
     return [each.label for each in short]
 
 

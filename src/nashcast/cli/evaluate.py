@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nashcast.cli import table_file
+from nashcast.cli.checkout import from_checkout
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
@@ -32,7 +33,8 @@ def add_to(commands) -> None:
     )  # fmt: skip
     group.add_argument(
         "--private", action="store_true",
-        help="instead, streams whose inputs belong to several owners: what these gain by learning together",
+        help="instead, in a source checkout: streams whose inputs belong to several owners, and what these gain by "
+        "learning together",
     )  # fmt: skip
     evaluate.add_argument(
         "--owner-agents", choices=("simple", "rich"), default="simple",
@@ -117,7 +119,8 @@ def run(chosen: argparse.Namespace) -> None:
     chosen.output = chosen.output or Path("private-evaluation" if chosen.private else "evaluation")
     seeds = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
     progress = Progress(shown=not chosen.json)
-    study, found = (_private if chosen.private else _peers)(chosen, methods, seeds, progress)
+    run_all = from_checkout("benchmarks", "private_information.command").evaluated if chosen.private else _peers
+    study, found = run_all(chosen, methods, seeds, progress)
     study = replace(study, command=_command(chosen), seconds=time.monotonic() - begun)
     folder = records.write(chosen.output, study)
     written = [] if chosen.no_report else report_of(folder)
@@ -142,34 +145,11 @@ def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     outcomes = evaluate(streams, methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress)
     progress.clear()
     rows = rows_of(outcomes)
-    found = {"rows": _plain(rows, KEYS), "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
+    found = {"rows": plain_rows(rows, KEYS), "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
     return study_of(outcomes, seeds, missing), found
 
 
-def _private(chosen: argparse.Namespace, methods, seeds, progress: Progress):
-    """The private-information benchmark: its study, and what is printed as JSON."""
-    from nashcast.experiments.evaluation.declared import check_streams, private_named, private_streams
-    from nashcast.experiments.evaluation.evaluate import evaluate
-    from nashcast.experiments.evaluation.private.ratios import PRIVATE_KEYS, private_rows, ratios, summary
-    from nashcast.experiments.evaluation.private.study import study_of
-    from nashcast.streams.owners import check_owners
-
-    named = [private_named(text) for text in chosen.stream] or private_streams()
-    streams, missing = check_streams(list(dict.fromkeys(named)))
-    for each in streams:
-        check_owners(each.open())
-    outcomes = evaluate(
-        streams, methods, seeds, chosen.output, agents=chosen.owner_agents, jobs=chosen.jobs, progress=progress
-    )
-    progress.clear()
-    rows = private_rows(outcomes)
-    found = {"agents": chosen.owner_agents, "rows": _plain(rows, PRIVATE_KEYS), "streams": ratios(rows)}
-    return study_of(rows, streams, chosen.owner_agents, seeds, missing), {
-        **found, "summary": summary(rows), "not_run": missing,
-    }  # fmt: skip
-
-
-def _plain(rows, keys) -> list[dict]:
+def plain_rows(rows, keys) -> list[dict]:
     return [{key: row[key] for key in keys} | ({"why": row["why"]} if row["why"] else {}) for row in rows]
 
 
