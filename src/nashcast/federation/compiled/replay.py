@@ -118,12 +118,16 @@ def replay_many(
     results = []
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         # Compiled loops run side by side; making and encoding, in Python, take turns.
-        for result in pool.map(lambda run: replay_any(run[0](), run[1], run[2]), runs):
+        for result in pool.map(lambda run: _made_and_replayed(*run), runs):
             results.append(result)
             finished += 1
             if progress is not None:
                 progress(finished)
     return results
+
+
+def _made_and_replayed(make: Callable[[], PaperFederation], inputs: np.ndarray, targets: np.ndarray) -> Replay:
+    return replay_any(make(), inputs, targets)
 
 
 def _part(agent, inputs, y_dim, key) -> ReplayPart:
