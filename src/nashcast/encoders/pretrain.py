@@ -16,6 +16,7 @@ from nashcast.encoders.attention import Dropout
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.fast import has_numba
+from nashcast.streams.extras import needed
 
 # The paper, "Pre-training Details for transformer Models", and the authors' code.
 DROPOUT = 0.1
@@ -262,8 +263,4 @@ def _attention(torch):
 
 
 def _torch():
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise InvalidInput("encoder", "no package torch", "Install it: pip install 'nashcast[torch]'.") from None
-    return torch
+    return needed("torch", "torch", "torch", "encoder")
