@@ -143,7 +143,7 @@ def test_private_tables_and_figure(capsys, tmp_path, short_streams):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--jobs", "0"], 2, "got '0'; pass a whole number from 1 on"),
+        (["--jobs", "0"], 2, "got '0'; pass a whole number ≥ 1"),
         (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
         (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
         (["--paper", "--private"], 2, "not allowed with argument --paper"),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nashcast.cli import table_file
+from nashcast.cli.argument_types import positive, seeds
 from nashcast.cli.checkout import from_checkout
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
@@ -45,7 +46,7 @@ def add_to(commands) -> None:
         help="this stream, or this CSV or Parquet file, instead of the declared ones; may be given again",
     )  # fmt: skip
     evaluate.add_argument("--target", metavar="COLUMN", help="of a file: what to forecast (its last column)")
-    evaluate.add_argument("--lags", type=_positive, metavar="N", help="of a file: rows known (3)")
+    evaluate.add_argument("--lags", type=positive, metavar="N", help="of a file: rows known (3)")
     evaluate.add_argument(
         "--methods", type=_words, metavar="LIST",
         help="some of ours,agents,baselines,experts,river,reservoirpy (with --private: ours,agents,experts,pooled), or "
@@ -56,11 +57,11 @@ def add_to(commands) -> None:
     )
     evaluate.add_argument(
         "--seeds",
-        type=_seeds,
+        type=seeds,
         metavar="LIST",
         help="seeds of stochastic methods, e.g. 2024,2030-2049 (default: 2024-2026)",
     )
-    evaluate.add_argument("--jobs", type=_positive, metavar="N", help="runs at a time (one for each core)")
+    evaluate.add_argument("--jobs", type=positive, metavar="N", help="runs at a time (one for each core)")
     evaluate.add_argument(
         "--output", type=Path, metavar="FOLDER",
         help="where results, record and report go (evaluation; with --private private-evaluation)",
@@ -71,30 +72,11 @@ def add_to(commands) -> None:
     evaluate.set_defaults(run=run)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass a whole number from 1 on")
-    return int(text)
-
-
 def _words(text: str) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not words:
         raise argparse.ArgumentTypeError(f"got {text!r}; pass names, separated by commas")
     return words
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    """Whole numbers and ranges of them."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers or ranges, such as 2024,2030-2049")
-        seeds += range(int(first), int(last or first) + 1)
-    if not seeds or max(seeds) >= 2**32:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers from 0 on, below 2^32")
-    return tuple(dict.fromkeys(seeds))
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -117,10 +99,10 @@ def run(chosen: argparse.Namespace) -> None:
         raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
     methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods
     chosen.output = chosen.output or Path("private-evaluation" if chosen.private else "evaluation")
-    seeds = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
+    used = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
     progress = Progress(shown=not chosen.json)
     run_all = from_checkout("benchmarks", "private_information.command").evaluated if chosen.private else _peers
-    study, found = run_all(chosen, methods, seeds, progress)
+    study, found = run_all(chosen, methods, used, progress)
     study = replace(study, command=_command(chosen), seconds=time.monotonic() - begun)
     folder = records.write(chosen.output, study)
     written = [] if chosen.no_report else report_of(folder)
@@ -169,7 +151,7 @@ def _command(chosen: argparse.Namespace) -> str:
 
 
 def _ranges(seeds: tuple[int, ...]) -> str:
-    """As `_seeds` reads them: 2024-2026,2030."""
+    """As `argument_types.seeds` reads them: 2024-2026,2030."""
     runs: list[list[int]] = []
     for seed in seeds:
         if runs and seed == runs[-1][-1] + 1:
