@@ -7,8 +7,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from drifting_game import BREAK, drifting_game
 
-from nashcast.experiments.drifting_game import BREAK, drifting_game
 from nashcast.games.lookback.game import solve_game
 
 mpl.use("Agg")

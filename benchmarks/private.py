@@ -17,16 +17,19 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from private_information.agents import KINDS
+from private_information.methods import contest
+from private_information.ratios import PRIVATE_KEYS, private_rows, ratios, summary
+from private_information.streams import private_named, private_streams
+from private_information.study import study_of
+from private_information.vertical import PLACES, vertical_rows
+
 import nashcast
 from nashcast.cli.printed import finite
 from nashcast.cli.progress import Progress
 from nashcast.errors import NashcastError
-from nashcast.experiments.evaluation.declared import check_streams, private_named, private_streams
+from nashcast.experiments.evaluation.declared import check_streams
 from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
-from nashcast.experiments.evaluation.private.agents import KINDS
-from nashcast.experiments.evaluation.private.ratios import PRIVATE_KEYS, private_rows, ratios, summary
-from nashcast.experiments.evaluation.private.study import study_of
-from nashcast.experiments.evaluation.private.vertical import PLACES, vertical_rows
 from nashcast.records.study import Column, Study, Table, plain
 from nashcast.reports.figures import draw
 from nashcast.reports.markdown import markdown_table
@@ -64,7 +67,7 @@ def run(kind: str, names: Sequence[str], folder: Path, jobs: int) -> tuple[Study
     named = [private_named(name) for name in names] or private_streams()
     streams, missing = check_streams(named)
     progress = Progress()
-    outcomes = evaluate(streams, None, SEEDS[:1], folder / kind, agents=kind, jobs=jobs, progress=progress)
+    outcomes = evaluate(streams, None, SEEDS[:1], folder / kind, contest=contest(kind), jobs=jobs, progress=progress)
     progress.clear()
     rows = private_rows(outcomes)
     study = study_of(rows, streams, kind, SEEDS[:1], missing)

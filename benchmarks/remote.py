@@ -16,9 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from speed.remote_command import PARTS, line, table_head
+from speed.remote_steps import rows
+
 from nashcast import __version__
-from nashcast.cli.bench_remote import PARTS, line, table_head
-from nashcast.experiments.remote_speed import rows
 from nashcast.remote.broker import server_program
 
 ROOT = Path(__file__).parents[1]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numba
 import numpy as np
+from speed import games
+from speed.command import line, table_head
 
 from nashcast import __version__
-from nashcast.cli.bench import line, table_head
-from nashcast.experiments import game_speed
 
 HERE = Path(__file__).parent
 # Other work on the machine comes in bursts longer than one measurement: go round more than once.
@@ -25,16 +25,16 @@ def processor() -> str:
 
 
 def main() -> None:
-    cases = game_speed.paper_cases() + game_speed.growth_cases()
+    cases = games.paper_cases() + games.growth_cases()
     rounds = []
     for turn in range(ROUNDS):
         rounds.append([])
-        for row in game_speed.measure(cases):
+        for row in games.measure(cases):
             rounds[-1].append(row)
             print(f"\rround {turn + 1} of {ROUNDS}: {len(rounds[-1])} of {len(cases)} games", end="", flush=True)
     print()
-    rows = [game_speed.best_of(same) for same in zip(*rounds, strict=True)]
-    exponents = {kind: game_speed.growth_exponent(rows, kind == "noisy") for kind in ("deterministic", "noisy")}
+    rows = [games.best_of(same) for same in zip(*rounds, strict=True)]
+    exponents = {kind: games.growth_exponent(rows, kind == "noisy") for kind in ("deterministic", "noisy")}
     machine = {
         "processor": processor(),
         "threads": numba.get_num_threads(),

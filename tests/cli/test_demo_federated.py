@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from demos.federated import KILLED, MEMBERS, Shown, page, who_saw_what
+from demos.organisations import sent_names
 
-from nashcast.cli.demo import federated_page
 from nashcast.cli.main import main
-from nashcast.experiments.federated_show import KILLED, MEMBERS, Shown, who_saw_what
-from nashcast.experiments.organisations import sent_names
 from nashcast.federation.post import Message
 from nashcast.streams import concept_shift
 
@@ -73,16 +72,16 @@ def test_who_saw_what_is_counted(shown):
 
 
 def test_what_is_printed_has_it_all(shown):
-    page = federated_page(shown)
+    text = page(shown)
     for words in (
         *NAMES,
         "persistence",
         f"{KILLED} was killed at step 20 and was back after",
         "nobody's: features, means",
     ):
-        assert words in page
-    assert page.count("nothing") == 6
-    assert f"{KILLED} sat out: 20–" in page
+        assert words in text
+    assert text.count("nothing") == 6
+    assert f"{KILLED} sat out: 20–" in text
 
 
 def test_a_log_that_names_more_is_told():

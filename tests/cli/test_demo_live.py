@@ -11,11 +11,10 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from demos.live import KILLED, MEMBERS, Shown, page_of, tide
 
 from nashcast import Client
-from nashcast.cli.demo import live_page
 from nashcast.cli.main import main
-from nashcast.service.live_show import KILLED, MEMBERS, Shown, tide
 
 NAMES = [member.name for member in MEMBERS]
 
@@ -78,7 +77,7 @@ def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
     assert 0.75 < shown.covered < 1.0
     assert any(f"{KILLED} is back" in line for line in said)
     assert list(tmp_path.iterdir()) == []
-    printed = live_page(shown)
+    printed = page_of(shown)
     for words in (*NAMES, f"{KILLED} was killed at step 26 and was back after", "inside their 90 % interval"):
         assert words in printed
 
@@ -97,7 +96,7 @@ def test_ctrl_c_ends_it_in_order(tmp_path):
         shown = Shown(**json.loads(process.stdout.read()))
     assert shown.stopped
     assert shown.killed["killed_at_step"] is None
-    assert "stopped early" in live_page(shown)
+    assert "stopped early" in page_of(shown)
     assert list(tmp_path.iterdir()) == []
     assert not any("Traceback" in line for line in said)
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from private_information.streams import private_streams
 
 from nashcast.cli.main import main
-from nashcast.experiments.evaluation.declared import private_streams
 from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.rows import KEYS
 from nashcast.records import study as records
@@ -109,7 +109,7 @@ def short_streams(monkeypatch):
     """Three of the private streams, cut to their first steps."""
     found = [each for each in private_streams() if each.label in ("owners-independent", "owners-0.9", "owners-lying")]
     short = [each._replace(options=(*each.options, ("steps", 60))) for each in found]
-    monkeypatch.setattr("nashcast.experiments.evaluation.declared.private_streams", lambda: short)
+    monkeypatch.setattr("private_information.streams.private_streams", lambda: short)
     return [each.label for each in short]
 
 
@@ -143,7 +143,7 @@ def test_private_tables_and_figure(capsys, tmp_path, short_streams):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--jobs", "0"], 2, "got '0'; pass a whole number from 1 on"),
+        (["--jobs", "0"], 2, "got '0'; pass a whole number ≥ 1"),
         (["--seeds", "one"], 2, "got 'one'; pass whole numbers or ranges"),
         (["--seeds", "9-3"], 2, "got '9-3'; pass whole numbers"),
         (["--paper", "--private"], 2, "not allowed with argument --paper"),

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import pytest
 
 from encoding import encode_step
 from nashcast import InvalidInput
-from nashcast.encoders.attention import attend, attend_backward
+from nashcast.encoders.attention import Dropout, attend, attend_backward
 from nashcast.encoders.base import Noise
-from nashcast.encoders.pretrain import _network, pretrain_on_sequences, pretrain_transformer
+from nashcast.encoders.pretrain import Training, _network, pretrain_on_sequences, pretrain_transformer
 from nashcast.encoders.transformer import Transformer, weight_shapes
 
 # x_dim, y_dim, features, context: widths 1, 2, 4, 6 and an odd one above 1, so one head and two.
@@ -283,13 +284,13 @@ def kept_weights(key, drop, heads, length):
     zeros = np.zeros((heads, 1, length))
     columns, unit, out = [], np.eye(length), np.empty_like(zeros)
     for j in range(length):
-        attend(key, *dropping(drop), zeros, zeros, np.tile(unit[j], (heads, 1, 1)), out)
+        attend(dropping(key, drop), zeros, zeros, np.tile(unit[j], (heads, 1, 1)), out)
         columns.append(out[:, 0] * np.arange(1, length + 1))
     return np.stack(columns, axis=-1)
 
 
-def dropping(drop):
-    return np.uint32(drop * 2**32), 1 / (1 - drop)
+def dropping(key, drop):
+    return Dropout(key, np.uint32(drop * 2**32), 1 / (1 - drop))
 
 
 @pytest.mark.parametrize("drop", [0.0, 0.3])
@@ -298,8 +299,8 @@ def test_attention_and_its_gradient_are_those_of_the_dense_matrices(torch, drop,
     Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 4, size, length))
     Q *= spread
     out, *found = (np.full_like(Q, np.nan) for _ in range(4))
-    attend(7, *dropping(drop), Q, K, V, out)
-    attend_backward(7, *dropping(drop), Q, K, V, out, d_out, *found)
+    attend(dropping(7, drop), Q, K, V, out)
+    attend_backward(dropping(7, drop), (Q, K, V), out, d_out, found)
 
     q, k, v = (torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in (Q, K, V))
     scores = q.transpose(1, 2) @ k + torch.full((length, length), -torch.inf).triu(1)
@@ -321,8 +322,8 @@ def test_the_compiled_twin_of_attention_gives_the_same(drop, size, length):
         (plain, attend, attend_backward),
         (fast, twin.attend, twin.attend_backward),
     ):
-        forward(2**61 + 7, *dropping(drop), Q, K, V, out)
-        backward(2**61 + 7, *dropping(drop), Q, K, V, out, d_out, *found)
+        forward(dropping(2**61 + 7, drop), Q, K, V, out)
+        backward(dropping(2**61 + 7, drop), (Q, K, V), out, d_out, tuple(found))
     for one, other in zip(plain, fast, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
 
@@ -332,7 +333,7 @@ def test_attention_to_scores_of_any_size_is_finite():
     K = np.array([[[-1e9, 0.0, 3.0, 1e9, -5.0]]])
     V = np.arange(5.0)[None, None]
     out = np.empty_like(V)
-    attend(1, *dropping(0.0), Q, K, V, out)
+    attend(dropping(1, 0.0), Q, K, V, out)
     np.testing.assert_allclose(out[0, 0], [0, 1, 2, 3, 3], atol=1e-6)
 
 
@@ -387,8 +388,17 @@ def sine(steps=120):
 QUICK: dict[str, Any] = {"features": 4, "seed": 3, "epochs": 3, "sequence_length": 12, "sequences": 20}
 
 
+TRAINING = {field.name for field in fields(Training)}
+
+
+def grouped(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The same arguments with those of `Training` in one."""
+    own = {name: value for name, value in arguments.items() if name in TRAINING}
+    return {name: value for name, value in arguments.items() if name not in own} | {"training": Training(**own)}
+
+
 def train(**changes: Any):
-    return pretrain_transformer(*sine(), **QUICK | changes)
+    return pretrain_transformer(*sine(), **grouped(QUICK | changes))
 
 
 def same_weights(one, other):
@@ -398,8 +408,11 @@ def same_weights(one, other):
 def test_pretraining_learns_a_sine_and_its_features_carry_it(torch):
     losses = []
     transformer = pretrain_transformer(
-        *sine(), features=4, seed=3, epochs=30, sequence_length=12, sequences=50, rate=1e-2, context=4,
-        progress=lambda epoch, loss: losses.append((epoch, loss)),
+        *sine(), features=4, seed=3,
+        training=Training(
+            epochs=30, sequence_length=12, sequences=50, rate=1e-2, context=4,
+            progress=lambda epoch, loss: losses.append((epoch, loss)),
+        ),
     )  # fmt: skip
     assert [epoch for epoch, _ in losses] == list(range(1, 31))
     assert losses[-1][1] < 0.3 * losses[0][1]
@@ -437,7 +450,7 @@ def test_pretraining_depends_on_its_seed_and_leaves_global_randomness_alone(torc
 
 @pytest.mark.parametrize("sequence_length", [12, None])
 def test_pretraining_never_looks_at_the_scored_period(torch, sequence_length):
-    settings = QUICK | {"sequence_length": sequence_length}
+    settings = grouped(QUICK | {"sequence_length": sequence_length})
     inputs, targets = sine()
     one = pretrain_transformer(inputs, targets, **settings, scored_from=50)
     changed_inputs, changed_targets = inputs.copy(), targets.copy()
@@ -452,12 +465,12 @@ def test_pretraining_never_looks_at_the_scored_period(torch, sequence_length):
 
 def test_seeing_everything_is_asked_for_and_recorded(torch):
     inputs, targets = sine()
-    transformer = pretrain_transformer(inputs, targets, **QUICK, see_everything=True)
+    transformer = pretrain_transformer(inputs, targets, **grouped(QUICK), see_everything=True)
     assert transformer.look_ahead
     targets[50:] += 1.0
-    assert not same_weights(pretrain_transformer(inputs, targets, **QUICK, see_everything=True), transformer)
+    assert not same_weights(pretrain_transformer(inputs, targets, **grouped(QUICK), see_everything=True), transformer)
     with pytest.raises(InvalidInput, match=r"^scored_from: got 50 with see_everything=True"):
-        pretrain_transformer(inputs, targets, **QUICK, see_everything=True, scored_from=50)
+        pretrain_transformer(inputs, targets, **grouped(QUICK), see_everything=True, scored_from=50)
 
 
 SHORT: dict[str, Any] = {"features": 2, "seed": 5, "epochs": 2, "look_ahead": True}
@@ -465,13 +478,13 @@ SHORT: dict[str, Any] = {"features": 2, "seed": 5, "epochs": 2, "look_ahead": Tr
 
 def test_sequences_may_be_cut_by_the_caller(torch):
     inputs, targets = (np.tile(part, (20, 1, 1)) for part in sine(12))
-    transformer = pretrain_on_sequences(inputs, targets, **SHORT)
+    transformer = pretrain_on_sequences(inputs, targets, **grouped(SHORT))
     assert transformer.look_ahead
     # There is one place for a slice of 12 steps out of 12.
-    settings = {name: SHORT[name] for name in ("features", "seed", "epochs")}
-    assert same_weights(pretrain_transformer(*sine(12), **settings, sequences=20), transformer)
+    settings = {name: SHORT[name] for name in ("features", "seed", "epochs")} | {"sequences": 20}
+    assert same_weights(pretrain_transformer(*sine(12), **grouped(settings)), transformer)
     targets[3] *= 2.0
-    assert not same_weights(pretrain_on_sequences(inputs, targets, **SHORT), transformer)
+    assert not same_weights(pretrain_on_sequences(inputs, targets, **grouped(SHORT)), transformer)
 
 
 @pytest.mark.parametrize(
@@ -490,7 +503,7 @@ def test_sequences_may_be_cut_by_the_caller(torch):
 def test_bad_sequences_are_refused(torch, change, message):
     arguments = {"inputs": np.ones((4, 6, 1)), "targets": np.ones((4, 6, 1)), **SHORT} | change
     with pytest.raises(InvalidInput, match=message):
-        pretrain_on_sequences(**arguments)
+        pretrain_on_sequences(**grouped(arguments))
 
 
 def test_the_rate_falls_to_a_tenth_after_50_epochs(torch):
@@ -543,13 +556,13 @@ def test_bad_pretraining_arguments_are_refused(change, message):
     inputs, targets = sine()
     arguments = {"inputs": inputs, "targets": targets, **QUICK} | change
     with pytest.raises(InvalidInput, match=message):
-        pretrain_transformer(**arguments)
+        pretrain_transformer(**grouped(arguments))
 
 
 def test_a_loss_that_overflows_is_reported(torch):
     inputs, targets = sine()
     with pytest.raises(InvalidInput, match=r"^rate: got 0.001, with which the loss is not finite in epoch 1"):
-        pretrain_transformer(inputs, 1e200 * targets, **QUICK)
+        pretrain_transformer(inputs, 1e200 * targets, **grouped(QUICK))
 
 
 def test_without_torch_pretraining_says_how_to_get_it(monkeypatch):

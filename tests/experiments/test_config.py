@@ -396,7 +396,7 @@ def test_every_encoder_of_the_library_can_be_described_or_made():
     named |= {"HuggingFace"}
     by_function = {"SklearnTransformer", "SklearnRegressor", "RiverModel", "Sktime"}
     about = {"BuiltEncoder", "BuiltForecaster", "Context", "Encoder", "Noise", "RowEncoder", "pretrain_transformer"}
-    about |= {"BuiltLearner", "ForecastSet", "Quantiles"}
+    about |= {"BuiltLearner", "ForecastSet", "Quantiles", "Training"}
     assert set(encoders.__all__) == named | by_function | about
     assert len(ENCODERS) == len(named) + 1
 

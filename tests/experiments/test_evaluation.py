@@ -265,7 +265,7 @@ def test_other_code_or_other_seeds_are_not_taken_for_these(tmp_path, monkeypatch
     task = evaluation.Task(stream, "federation", 1)
     keys = {evaluation._key(task, method, "d"), evaluation._key(task._replace(seed=2), method, "d")}
     keys |= {evaluation._key(task, method, "e")}
-    monkeypatch.setattr(evaluation, "code_digest", lambda own: "other")
+    monkeypatch.setattr(evaluation, "code_digest", lambda own, more: "other")
     keys |= {evaluation._key(task, method, "d")}
     assert len(keys) == 4
 
@@ -279,7 +279,7 @@ def test_a_peer_that_fails_is_tabled_and_our_own_fault_is_not(tmp_path, monkeypa
         "persistence": Method("persistence", "baselines", whole=timed(BASELINES["persistence"])),
         "bad": Method("bad", "river", one(fails)),
     }
-    monkeypatch.setattr(evaluation, "methods_for", lambda *_: made)
+    monkeypatch.setattr(evaluation, "all_methods", lambda: made)
     stream = Declared("logistic", options=(("steps", 40),))
     rows = rows_of(evaluate([stream], None, (1,), tmp_path, jobs=1))
     assert rows[2]["why"] == "RuntimeError: no luck"

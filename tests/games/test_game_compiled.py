@@ -6,10 +6,10 @@ import numba
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
+from speed.compiled_loops import play_again
+from speed.random_games import random_game as game_of_size
 
 import nashcast as nc
-from nashcast.experiments.random_games import random_game as game_of_size
-from nashcast.games.lookback.compiled.again import play_again
 from nashcast.games.lookback.compiled.passes import play, play_on_many_cores
 from nashcast.games.lookback.compiled.solve import new_workspace, plan_of, play_arguments
 

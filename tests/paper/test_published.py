@@ -10,8 +10,8 @@ from nashcast.encoders.transformer import Transformer, weight_shapes
 from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.paper.departures import Departures, Sampler
 from nashcast.paper.draws import draw, echo_states, random_features
-from nashcast.paper.published_game import play_published
-from nashcast.paper.published_run import replay_published
+from nashcast.paper.published_game import PublishedGame, play_published
+from nashcast.paper.published_run import PublishedSeries, PublishedSettings, replay_published
 from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line, row, rows
 from nashcast.streams import Stream
@@ -22,6 +22,7 @@ from reference import dense_game
 
 NO_SAMPLES = Sampler(0, np.empty((1, 1, 1, 1)), np.empty((1, 1, 1)), 0.0)
 RNG = np.random.Generator(np.random.PCG64(11))
+EXACT = Departures(printed=False, scrambled=False, reshaped=False, detached=False)
 
 
 def random_game(seed, T, N, p, d):
@@ -37,9 +38,8 @@ def random_game(seed, T, N, p, d):
 @pytest.mark.parametrize(("T", "N", "p", "d"), [(1, 2, 1, 3), (3, 2, 1, 1), (4, 3, 1, 2), (3, 2, 2, 2), (2, 5, 2, 3)])
 def test_the_game_is_the_dense_theorem_with_its_switches(T, N, p, d, printed, scrambled):
     Z, mean, covariance, w, y, start = random_game(T + 10 * N, T, N, p, d)
-    decoders, forecasts = play_published(
-        Z, mean, covariance, w, y, start, 0.4, 2.0, printed, scrambled, NO_SAMPLES, RNG
-    )
+    game = PublishedGame(Z, mean, covariance, w, y, start, 0.4, 2.0)
+    decoders, forecasts = play_published(game, EXACT._replace(printed=printed, scrambled=scrambled), NO_SAMPLES, RNG)
     dense = dense_game.solve(
         list(Z.swapaxes(0, 1)), list(mean.swapaxes(0, 1)), list(covariance.swapaxes(0, 1)), w, y,
         np.tile(start, (N, 1)), np.full(N, 0.4), np.full(N, 2.0), [np.zeros((T, d))] * N,
@@ -51,7 +51,8 @@ def test_the_game_is_the_dense_theorem_with_its_switches(T, N, p, d, printed, sc
 
 def test_without_departures_it_is_the_exact_game():
     Z, mean, covariance, w, y, start = random_game(5, 4, 3, 2, 2)
-    decoders, forecasts = play_published(Z, mean, covariance, w, y, start, 0.4, 2.0, False, False, NO_SAMPLES, RNG)
+    game = PublishedGame(Z, mean, covariance, w, y, start, 0.4, 2.0)
+    decoders, forecasts = play_published(game, EXACT, NO_SAMPLES, RNG)
     exact = nc.solve_game(Z, w, y, start, ridge=2.0, decay=0.4, means=mean, covariance=covariance)
     np.testing.assert_allclose(decoders, exact.decoders, rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(forecasts, exact.forecasts, rtol=1e-9, atol=1e-11)
@@ -70,8 +71,8 @@ def test_sampled_expectations_come_close_to_the_closed_form():
     covariance = np.stack([m.covariance for m in moments], axis=1)
     w, y, start = rng.normal(size=(T, N)), rng.normal(size=(T, p)), rng.normal(size=p)
     sampler = Sampler(20_000, drive, B, 1.0)
-    sampled, _ = play_published(Z, Z, covariance[:1], w, y, start, 0.1, 1.0, False, False, sampler, RNG)
-    shared, _ = play_published(Z, mean, covariance, w, y, start, 0.1, 1.0, False, False, NO_SAMPLES, RNG)
+    sampled, _ = play_published(PublishedGame(Z, Z, covariance[:1], w, y, start, 0.1, 1.0), EXACT, sampler, RNG)
+    shared, _ = play_published(PublishedGame(Z, mean, covariance, w, y, start, 0.1, 1.0), EXACT, NO_SAMPLES, RNG)
     np.testing.assert_allclose(sampled, shared, atol=0.01)
 
 
@@ -110,11 +111,13 @@ def test_whole_runs_are_those_of_the_traces(name):
         ]
         means, covariance = np.stack([m.mean for m in moments]), np.stack([m.covariance for m in moments])
     wrong = not name.endswith(".corrected")
-    result = replay_published(
-        stream, Z, means, covariance, NO_SAMPLES, ridge=float(g["gamma"]), decay=float(g["alpha"]),
-        window=int(g["client_T"]), lookback=int(g["game_T"]) if bool(g["nash"]) else 0, every=int(g["sync_freq"]),
-        mixture=(float(g["kappa"]), float(g["eta"])), departures=Departures(True, wrong, wrong, True),
+    settings = PublishedSettings(
+        ridge=float(g["gamma"]), decay=float(g["alpha"]), window=int(g["client_T"]),
+        lookback=int(g["game_T"]) if bool(g["nash"]) else 0, every=int(g["sync_freq"]), kappa=float(g["kappa"]),
+        eta=float(g["eta"]),
     )  # fmt: skip
+    series = PublishedSeries(Z, means, covariance, NO_SAMPLES)
+    result = replay_published(stream, series, settings, Departures(True, wrong, wrong, True))
     np.testing.assert_allclose(result.forecasts, g["server_outputs"][1:], rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(result.weights, g["mixture_weights"], rtol=1e-8, atol=1e-8)
     assert result.mse == pytest.approx(float(g["mse"]), rel=1e-8)
@@ -270,7 +273,6 @@ def test_fresh_samples_at_every_place_make_the_same_game_differ_from_itself():
     w, y, start, nothing = rng.normal(size=(T, N)), rng.normal(size=(T, p)), np.zeros(p), np.zeros((1, N, p, p, d, d))
     sampler = Sampler(100, drive, B, 1.0)
     generator = np.random.Generator(np.random.PCG64(1))
-    games = [
-        play_published(Z, Z, nothing, w, y, start, 0.1, 0.1, False, False, sampler, generator)[0] for _ in range(20)
-    ]
+    game = PublishedGame(Z, Z, nothing, w, y, start, 0.1, 0.1)
+    games = [play_published(game, EXACT, sampler, generator)[0] for _ in range(20)]
     assert np.std(games, axis=0).max() > 1e-3

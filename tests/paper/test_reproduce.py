@@ -82,7 +82,7 @@ def test_runtime_rows(capsys, tmp_path):
         (["table1", "--models", "lstm"], "got 'lstm'; pass some of transformer,rfn,esn"),
         (["table1", "--seeds", "one"], "got 'one'; pass whole numbers"),
         (["table1", "--seeds", "-1"], "got '-1'; pass whole numbers"),
-        (["table1", "--jobs", "0"], "got '0'; pass a whole number from 1 on"),
+        (["table1", "--jobs", "0"], "got '0'; pass a whole number ≥ 1"),
     ],
 )
 def test_misuse(capsys, arguments, words):

@@ -12,7 +12,7 @@ import numpy as np
 
 from nashcast import Client, default_federation
 from nashcast.experiments.build import maker
-from nashcast.service.entries import LABEL, read_entry
+from nashcast.service.entries import ENTRY_COLUMNS, LABEL, read_entry
 from nashcast.service.settings import load_served
 from nashcast.service.tokens import TokenFile
 
@@ -132,7 +132,7 @@ class Served:
 def entries(journal: Path) -> list:
     """Everything the journal holds, in the order it was accepted, read without the code that reads it."""
     connection = sqlite3.connect(journal / "journal.db")
-    rows = connection.execute("SELECT seq, kind, step, key, x, y, at FROM entries ORDER BY seq").fetchall()
+    rows = connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries ORDER BY seq").fetchall()
     connection.close()
     return [read_entry(row) for row in rows]
 

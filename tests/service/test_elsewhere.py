@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from demos.organisations import Organisation, Party, found
 
 from nashcast import LookbackGame, paper_federation
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.experiments.hub_config import load
-from nashcast.experiments.organisations import Organisation, Party, found
 from nashcast.remote import enrolment
 from nashcast.service.settings import load_served
 

@@ -18,7 +18,8 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.agents.protocol import Participant
-from nashcast.checks.agent_contracts import AGENT_CONTRACTS, AgentCase
+from nashcast.checks.agent_case import AgentCase
+from nashcast.checks.agent_contracts import AGENT_CONTRACTS
 from nashcast.checks.contract import STEPS, ContractViolation, run
 from nashcast.checks.encoder_case import STEPS as ENCODER_STEPS
 from nashcast.checks.encoder_case import EncoderCase, is_plain

@@ -3,76 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.agents.protocol import Answer, GameView, Hello, Participant, Sync
+from nashcast.agents.protocol import Answer, GameView, Hello, Sync
+from nashcast.checks.agent_case import LOOKBACK, AgentCase, differs, play, stream
 from nashcast.checks.contract import Contract, is_whole, near, same, wrong_array
 from nashcast.errors import NashcastError
-
-_LOOKBACK = 3
-
-
-class AgentCase(NamedTuple):
-    """What an agent is checked with. targets[t] is known when inputs[t] comes, targets[t + 1] is to be forecast."""
-
-    make: Callable[[], Participant]
-    inputs: np.ndarray
-    targets: np.ndarray
-    key: int
-    seed: int
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        return self.inputs.shape[1], self.targets.shape[1]
-
-    def begin(self) -> tuple[Participant, Hello]:
-        agent = self.make()
-        return agent, agent.begin(self.dims[0], self.targets[0].copy(), self.key, _LOOKBACK)
-
-    def sync(self, t: int, features: int) -> Sync:
-        """What a server might say at step t; with the agent's own decoder at every other step."""
-        rng = seeds.generator(self.seed, "checks", "sync", t)
-        now, decoder = rng.standard_normal(self.dims[1]), rng.standard_normal(features)
-        return Sync(now, None if t % 2 else decoder)
-
-
-def _play(case: AgentCase, agent: Participant, features: int, steps: range, asked: int = 1) -> list[tuple]:
-    """What an agent says over part of the stream, with games in it, copied step by step.
-
-    asked: how often each forecast is asked for. More than once means also for another input in between.
-    """
-    said = []
-    for t in steps:
-        x = case.inputs[t]
-        for _ in range(asked - 1):
-            agent.forecast(x)
-            agent.forecast(x + 1.0)
-        answer, view, adopted = copy.deepcopy(agent.forecast(x).forecast), None, None
-        if answer is not None and t >= _LOOKBACK and t % 3 != 2:
-            view = tuple(copy.deepcopy(agent.view()))
-            adopted = copy.deepcopy(agent.adopt(case.sync(t, features)).forecast)
-        agent.learn(case.targets[t + 1])
-        said.append((answer, view, adopted))
-    return said
-
-
-def _stream(case: AgentCase, *, steps: int | None = None, asked: int = 1) -> list[tuple]:
-    """What a fresh agent says from the beginning."""
-    agent, hello = case.begin()
-    return _play(case, agent, hello.features, range(len(case.inputs) if steps is None else steps), asked)
-
-
-def _differs(one: list[tuple], other: list[tuple]) -> int | None:
-    """The first step at which two runs say different things."""
-    for t, (a, b) in enumerate(zip(one, other, strict=False)):
-        if not same(a, b):
-            return t
-    return None
 
 
 def _begins(case: AgentCase) -> str | None:
@@ -118,16 +57,16 @@ def _view(case: AgentCase) -> str | None:
     p, d = case.dims[1], hello.features
     for t, x in enumerate(case.inputs):
         agent.forecast(x)
-        if t >= _LOOKBACK:
+        if t >= LOOKBACK:
             view = agent.view()
             if not isinstance(view, GameView):
                 return f"view gave {check.describe(view)}, not a GameView"
             if (view.means is None) != (view.covariance is None):
                 return "view has only one of means and covariance"
-            wrong = wrong_array("features", view.features, (_LOOKBACK, p, d))
+            wrong = wrong_array("features", view.features, (LOOKBACK, p, d))
             if view.means is not None:
-                wrong = wrong or wrong_array("means", view.means, (_LOOKBACK, p, d))
-                wrong = wrong or wrong_array("covariance", view.covariance, (_LOOKBACK, p, p, d, d))
+                wrong = wrong or wrong_array("means", view.means, (LOOKBACK, p, d))
+                wrong = wrong or wrong_array("covariance", view.covariance, (LOOKBACK, p, p, d, d))
             if wrong:
                 return wrong
             if not (0.0 < view.ridge < np.inf and 0.0 <= view.decay < np.inf):
@@ -138,7 +77,7 @@ def _view(case: AgentCase) -> str | None:
 
 def _leaves_arguments(case: AgentCase) -> str | None:
     agent, first = case.make(), case.targets[0].copy()
-    hello = agent.begin(case.dims[0], first, case.key, _LOOKBACK)
+    hello = agent.begin(case.dims[0], first, case.key, LOOKBACK)
     if not np.array_equal(first, case.targets[0]):
         return "begin changed the target"
     for t in range(len(case.inputs)):
@@ -157,7 +96,7 @@ def _leaves_arguments(case: AgentCase) -> str | None:
 
 
 def _determinism(case: AgentCase) -> str | None:
-    t = _differs(_stream(case), _stream(case))
+    t = differs(stream(case), stream(case))
     return None if t is None else f"two fresh agents with the same key and stream said different things at step {t}"
 
 
@@ -168,19 +107,19 @@ def _repeats(case: AgentCase) -> str | None:
         if not same(one, agent.forecast(x).forecast):
             return f"asked twice for the same x, the agent gave two forecasts at step {t}"
         agent.learn(case.targets[t + 1])
-    t = _differs(_stream(case), _stream(case, asked=2))
+    t = differs(stream(case), stream(case, asked=2))
     return None if t is None else f"an agent asked more often said something else than one asked once, at step {t}"
 
 
 def _causality(case: AgentCase) -> str | None:
-    said = _stream(case)
+    said = stream(case)
     rng = seeds.generator(case.seed, "checks", "other future")
     for s in range(1, len(case.inputs)):
         inputs, targets = case.inputs.copy(), case.targets.copy()
         inputs[s:] = rng.standard_normal(inputs[s:].shape)
         # The target that the input before s forecasts lies in the future as well.
         targets[s:] = rng.standard_normal(targets[s:].shape)
-        t = _differs(_stream(case._replace(inputs=inputs, targets=targets), steps=s), said[:s])
+        t = differs(stream(case._replace(inputs=inputs, targets=targets), steps=s), said[:s])
         if t is not None:
             return f"a future that changed from step {s} on changed what the agent said at step {t}"
     return None
@@ -190,7 +129,7 @@ def _order(case: AgentCase) -> str | None:
     for steps in (0, 1):
         agent, hello = case.begin()
         when = "adopt before any forecast" if steps == 0 else "adopt after learn"
-        _play(case, agent, hello.features, range(steps))
+        play(case, agent, hello.features, range(steps))
         try:
             agent.adopt(case.sync(steps, hello.features))
         except NashcastError:
@@ -205,13 +144,13 @@ def _sits_out(case: AgentCase) -> str | None:
     s, said = len(case.inputs) // 2, []
     for asked in (True, False):
         agent, hello = case.begin()
-        _play(case, agent, hello.features, range(s))
+        play(case, agent, hello.features, range(s))
         if asked:
             agent.forecast(case.inputs[s])
             agent.sit_out()
         agent.learn(case.targets[s + 1])
-        said.append(_play(case, agent, hello.features, range(s + 1, len(case.inputs))))
-    t = _differs(*said)
+        said.append(play(case, agent, hello.features, range(s + 1, len(case.inputs))))
+    t = differs(*said)
     told = (
         f"told to sit step {s} out, the agent said something else at step {s + 1 + (t or 0)} than one not asked at {s}"
     )
@@ -221,16 +160,16 @@ def _sits_out(case: AgentCase) -> str | None:
 def _saves(case: AgentCase) -> str | None:
     agent, hello = case.begin()
     half = len(case.inputs) // 2
-    _play(case, agent, hello.features, range(half))
+    play(case, agent, hello.features, range(half))
     saved = agent.save()
     for name, value in saved.items():
         if not isinstance(name, str) or type(value) is not np.ndarray or value.dtype == object:
             return f"save gave {check.describe(value)} under {name!r}, not an array"
     saved, rest = copy.deepcopy(saved), range(half, len(case.inputs))
-    expected = _play(case, agent, hello.features, rest)
+    expected = play(case, agent, hello.features, rest)
     resumed, _ = case.begin()
     resumed.restore(saved)
-    t = _differs(_play(case, resumed, hello.features, rest), expected)
+    t = differs(play(case, resumed, hello.features, rest), expected)
     return None if t is None else f"restored after {half} steps, the agent said something else {t + 1} steps later"
 
 

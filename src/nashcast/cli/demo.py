@@ -1,15 +1,15 @@
 """`nashcast demo`: owners with private inputs forecast together, on a simulated stream and on exchange rates.
 
-With --federated: three organisations with an agent each, in processes of their own.
-With --live: four of them behind the service, and its page.
+With --federated: three organisations with an agent each, in processes of their own. With --live: four of them behind
+the service, and its page. Both are in `examples/demos` of a source checkout.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 
+from nashcast.cli.checkout import from_checkout
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.errors import InvalidInput
@@ -25,11 +25,13 @@ def add_to(commands) -> None:
     )
     demo.add_argument(
         "--federated", action="store_true",
-        help="three organisations instead, with a hub, a broker and agents in processes of their own; one is killed",
+        help="three organisations instead, with a hub, a broker and agents in processes of their own; one is killed "
+        "(in a source checkout)",
     )  # fmt: skip
     demo.add_argument(
         "--live", action="store_true",
-        help="four organisations behind the service instead, its page in the browser; one agent dies and comes back",
+        help="four organisations behind the service instead, its page in the browser; one agent dies and comes back "
+        "(in a source checkout)",
     )  # fmt: skip
     demo.add_argument("--seconds", type=float, default=60.0, metavar="N", help="of the live run (60)")
     demo.add_argument("--port", type=int, default=0, metavar="N", help="of the live run's page (any that is free)")
@@ -52,10 +54,8 @@ def run(chosen: argparse.Namespace) -> None:
     check.integer("--seed", chosen.seed, min=0)
     if chosen.federated and chosen.live:
         raise InvalidInput("demo", "--federated with --live", "Pass one of them.")
-    if chosen.federated:
-        run_federated(chosen)
-    elif chosen.live:
-        run_live(chosen)
+    if chosen.federated or chosen.live:
+        from_checkout("examples", "demos.federated" if chosen.federated else "demos.live").run(chosen)
     else:
         run_owners(chosen)
 
@@ -115,127 +115,3 @@ def trust_page(result) -> str:
     for each in result.trust:
         lines.append(f"  {each.name:20}{each.error / base:18.3f}{each.weight:9.3f}{each.loss_without:+18.1%}")
     return "\n".join(lines)
-
-
-def run_federated(chosen: argparse.Namespace) -> None:
-    from nashcast import validation as check
-    from nashcast.experiments.federated_show import show
-    from nashcast.streams import concept_shift
-
-    steps = check.integer("--steps", 200 if chosen.steps is None else chosen.steps, min=20)
-    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
-    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
-
-    def say(line: str) -> None:
-        if not chosen.json:
-            progress.clear()
-            print(line, file=sys.stderr, flush=True)
-
-    try:
-        shown = show(
-            concept_shift(steps, target=1), chosen.seed, say, lambda done, total: progress("steps", done, total)
-        )
-    finally:
-        progress.clear()
-    if chosen.json:
-        print_json(shown._asdict())
-    else:
-        print(federated_page(shown))
-
-
-def members_table(shown) -> list[str]:
-    base = shown.errors["persistence"]
-    lines = [f"  {'':14}{'model':18}{'shares':11}{'MSE':>11}{'÷ persistence':>15}{'weight':>9}{'sat out':>9}"]
-    for member in shown.members:
-        name, error = member["name"], shown.errors[member["name"]]
-        numbers = f"{error:11.3e}{error / base:15.2f}{shown.weights[name]:9.3f}{len(shown.sat_out[name]):9}"
-        lines.append(f"  {name:14}{member['encoder']:18}{member['share']:11}{numbers}")
-    for name in ("federation", "persistence"):
-        lines.append(f"  {name:43}{shown.errors[name]:11.3e}{shown.errors[name] / base:15.2f}")
-    return lines
-
-
-def federated_page(shown) -> str:
-    killed = shown.killed
-    lines = [
-        f"\n{shown.stream}, {shown.steps} steps, a spread game at each; everybody in a process of its own",
-        *members_table(shown),
-    ]
-    for name, steps in shown.sat_out.items():
-        if steps:
-            lines.append(f"  {name} sat out: {spans(steps)}")
-    back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
-    lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
-    lines.append(f"  greatest difference from one process with the same absences: {shown.difference:.0e}")
-    lines.append("\nWhat each has seen of the others, in bytes of numbers")
-    for row in shown.seen:
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in row["kinds"].items()) or "nothing"
-        lines.append(f"  {row['party']:14}of {row['of']:14}{row['bytes']:9,}  {kinds}")
-    lines.append("\nWhat has left each agent, by its owner's log")
-    for name, left in shown.left.items():
-        lines.append(f"  {name:14}{left['bytes']:9,} bytes in all: {', '.join(left['named'])}")
-    lines.append(f"  nobody's: {', '.join(shown.stayed)}")
-    return "\n".join(lines)
-
-
-def run_live(chosen: argparse.Namespace) -> None:
-    from nashcast import validation as check
-    from nashcast.service.extras import need_server
-
-    need_server()
-    from nashcast.service.live_show import show
-
-    seconds = check.number("--seconds", chosen.seconds, min=1.0)
-    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
-    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
-
-    def say(line: str) -> None:
-        progress.clear()
-        print(line, file=sys.stderr, flush=True)
-
-    def visit(page: str) -> None:
-        import webbrowser
-
-        if not chosen.no_browser and not webbrowser.open(page):
-            say("no browser could be opened: open that address in one")
-
-    say("Starting six processes. Ctrl-C ends it.")
-    try:
-        shown = show(
-            seconds, check.integer("--port", chosen.port, min=0), chosen.seed, say, visit,
-            lambda done, total: progress("steps", done, total),
-        )  # fmt: skip
-    finally:
-        progress.clear()
-    if chosen.json:
-        print_json(shown._asdict())
-    else:
-        print(live_page(shown))
-
-
-def live_page(shown) -> str:
-    killed = shown.killed
-    lines = [
-        f"\n{shown.steps} steps through broker, hub, service and journal{', stopped early' if shown.stopped else ''}",
-        *members_table(shown),
-    ]
-    lines.append(f"  {shown.covered:.0%} of the targets lay inside their 90 % interval")
-    if killed["killed_at_step"] is not None:
-        back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
-        lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
-    return "\n".join(lines)
-
-
-def spans(steps: list[int]) -> str:
-    """Whole numbers in order, neighbours together.
-
-    >>> spans([3, 4, 5, 9])
-    '3–5, 9'
-    """
-    found: list[list[int]] = []
-    for step in steps:
-        if found and step == found[-1][1] + 1:
-            found[-1][1] = step
-        else:
-            found.append([step, step])
-    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in found)

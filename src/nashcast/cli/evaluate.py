@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from nashcast.cli import table_file
+from nashcast.cli.argument_types import positive, seeds
+from nashcast.cli.checkout import from_checkout
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
@@ -32,7 +34,8 @@ def add_to(commands) -> None:
     )  # fmt: skip
     group.add_argument(
         "--private", action="store_true",
-        help="instead, streams whose inputs belong to several owners: what these gain by learning together",
+        help="instead, in a source checkout: streams whose inputs belong to several owners, and what these gain by "
+        "learning together",
     )  # fmt: skip
     evaluate.add_argument(
         "--owner-agents", choices=("simple", "rich"), default="simple",
@@ -43,7 +46,7 @@ def add_to(commands) -> None:
         help="this stream, or this CSV or Parquet file, instead of the declared ones; may be given again",
     )  # fmt: skip
     evaluate.add_argument("--target", metavar="COLUMN", help="of a file: what to forecast (its last column)")
-    evaluate.add_argument("--lags", type=_positive, metavar="N", help="of a file: rows known (3)")
+    evaluate.add_argument("--lags", type=positive, metavar="N", help="of a file: rows known (3)")
     evaluate.add_argument(
         "--methods", type=_words, metavar="LIST",
         help="some of ours,agents,baselines,experts,river,reservoirpy (with --private: ours,agents,experts,pooled), or "
@@ -54,11 +57,11 @@ def add_to(commands) -> None:
     )
     evaluate.add_argument(
         "--seeds",
-        type=_seeds,
+        type=seeds,
         metavar="LIST",
         help="seeds of stochastic methods, e.g. 2024,2030-2049 (default: 2024-2026)",
     )
-    evaluate.add_argument("--jobs", type=_positive, metavar="N", help="runs at a time (one for each core)")
+    evaluate.add_argument("--jobs", type=positive, metavar="N", help="runs at a time (one for each core)")
     evaluate.add_argument(
         "--output", type=Path, metavar="FOLDER",
         help="where results, record and report go (evaluation; with --private private-evaluation)",
@@ -69,30 +72,11 @@ def add_to(commands) -> None:
     evaluate.set_defaults(run=run)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass a whole number from 1 on")
-    return int(text)
-
-
 def _words(text: str) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not words:
         raise argparse.ArgumentTypeError(f"got {text!r}; pass names, separated by commas")
     return words
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    """Whole numbers and ranges of them."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers or ranges, such as 2024,2030-2049")
-        seeds += range(int(first), int(last or first) + 1)
-    if not seeds or max(seeds) >= 2**32:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers from 0 on, below 2^32")
-    return tuple(dict.fromkeys(seeds))
 
 
 def run(chosen: argparse.Namespace) -> None:
@@ -115,9 +99,10 @@ def run(chosen: argparse.Namespace) -> None:
         raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
     methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods
     chosen.output = chosen.output or Path("private-evaluation" if chosen.private else "evaluation")
-    seeds = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
+    used = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
     progress = Progress(shown=not chosen.json)
-    study, found = (_private if chosen.private else _peers)(chosen, methods, seeds, progress)
+    run_all = from_checkout("benchmarks", "private_information.command").evaluated if chosen.private else _peers
+    study, found = run_all(chosen, methods, used, progress)
     study = replace(study, command=_command(chosen), seconds=time.monotonic() - begun)
     folder = records.write(chosen.output, study)
     written = [] if chosen.no_report else report_of(folder)
@@ -142,34 +127,11 @@ def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     outcomes = evaluate(streams, methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress)
     progress.clear()
     rows = rows_of(outcomes)
-    found = {"rows": _plain(rows, KEYS), "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
+    found = {"rows": plain_rows(rows, KEYS), "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
     return study_of(outcomes, seeds, missing), found
 
 
-def _private(chosen: argparse.Namespace, methods, seeds, progress: Progress):
-    """The private-information benchmark: its study, and what is printed as JSON."""
-    from nashcast.experiments.evaluation.declared import check_streams, private_named, private_streams
-    from nashcast.experiments.evaluation.evaluate import evaluate
-    from nashcast.experiments.evaluation.private.ratios import PRIVATE_KEYS, private_rows, ratios, summary
-    from nashcast.experiments.evaluation.private.study import study_of
-    from nashcast.streams.owners import check_owners
-
-    named = [private_named(text) for text in chosen.stream] or private_streams()
-    streams, missing = check_streams(list(dict.fromkeys(named)))
-    for each in streams:
-        check_owners(each.open())
-    outcomes = evaluate(
-        streams, methods, seeds, chosen.output, agents=chosen.owner_agents, jobs=chosen.jobs, progress=progress
-    )
-    progress.clear()
-    rows = private_rows(outcomes)
-    found = {"agents": chosen.owner_agents, "rows": _plain(rows, PRIVATE_KEYS), "streams": ratios(rows)}
-    return study_of(rows, streams, chosen.owner_agents, seeds, missing), {
-        **found, "summary": summary(rows), "not_run": missing,
-    }  # fmt: skip
-
-
-def _plain(rows, keys) -> list[dict]:
+def plain_rows(rows, keys) -> list[dict]:
     return [{key: row[key] for key in keys} | ({"why": row["why"]} if row["why"] else {}) for row in rows]
 
 
@@ -189,7 +151,7 @@ def _command(chosen: argparse.Namespace) -> str:
 
 
 def _ranges(seeds: tuple[int, ...]) -> str:
-    """As `_seeds` reads them: 2024-2026,2030."""
+    """As `argument_types.seeds` reads them: 2024-2026,2030."""
     runs: list[list[int]] = []
     for seed in seeds:
         if runs and seed == runs[-1][-1] + 1:

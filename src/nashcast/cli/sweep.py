@@ -7,6 +7,7 @@ import shlex
 import time
 from pathlib import Path
 
+from nashcast.cli.argument_types import positive
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.run import add_file_options, changes_of, command_line, slug, toml
@@ -21,17 +22,11 @@ def add_to(commands) -> None:
         "same command continues where it was stopped.",
     )
     add_file_options(sweep)
-    sweep.add_argument("--jobs", type=_positive, metavar="N", help="runs at the same time (one for each core)")
-    sweep.add_argument("--top", type=_positive, default=10, metavar="N", help="settings to show (10)")
+    sweep.add_argument("--jobs", type=positive, metavar="N", help="runs at the same time (one for each core)")
+    sweep.add_argument("--top", type=positive, default=10, metavar="N", help="settings to show (10)")
     sweep.add_argument("--post-hoc", action="store_true", help="rank on the steps that are reported, and say so")
     sweep.add_argument("--cluster", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
     sweep.set_defaults(run=main)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass a whole number ≥ 1")
-    return int(text)
 
 
 def main(chosen: argparse.Namespace) -> None:

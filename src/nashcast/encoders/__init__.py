@@ -23,7 +23,7 @@ from nashcast.encoders.lags import Lags, Linear
 from nashcast.encoders.learner import Learner
 from nashcast.encoders.onnx import OnnxModel
 from nashcast.encoders.persistence import Persistence
-from nashcast.encoders.pretrain import pretrain_transformer
+from nashcast.encoders.pretrain import Training, pretrain_transformer
 from nashcast.encoders.quadratic import Quadratic
 from nashcast.encoders.random_features import RandomFeatures
 from nashcast.encoders.random_lags import RandomLags
@@ -73,6 +73,7 @@ __all__ = [
     "Sktime",
     "StatsForecast",
     "Stochastic",
+    "Training",
     "Transformer",
     "Trend",
     "pretrain_transformer",

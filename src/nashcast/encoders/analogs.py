@@ -15,8 +15,8 @@ MOST_INPUTS = 6
 # Ridge of the local line, relative to the mean squared distance of the neighbours.
 _RIDGE = 0.1
 _FEWEST = 6
-# Kinds of windows: values, changes, and values with inputs.
-_KINDS = 3
+# Kinds of windows: values, changes, and values with inputs; and their number.
+_VALUES, _, _BOTH, _KINDS = range(4)
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class _Built(BuiltForecaster):
         np.multiply(y[:, 1:], context.scales.inverse_spread[:, None], out=values)
         np.subtract(y[:, 1:], y[:, :-1], out=changes)
         changes *= context.scales.inverse_change[:, None]
-        np.subtract(windows[..., :past], series[:, :, past : past + LAGS, None], out=found[:2, :, :LAGS, :past])
-        both = found[2]
-        both[:, :2, :past] = found[0, :, LAGS - 2 : LAGS, :past]
+        np.subtract(windows[..., :past], series[:, :, past : past + LAGS, None], out=found[:_BOTH, :, :LAGS, :past])
+        both = found[_BOTH]
+        both[:, :2, :past] = found[_VALUES, :, LAGS - 2 : LAGS, :past]
         if self._used:
             scale = context.input_scales.inverse_spread[: self._used, None]
             inputs = context.inputs[len(context.inputs) - past :, : self._used].T

@@ -6,11 +6,21 @@ Which weights are dropped is looked up from a key, so that both passes drop the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _BITS = 2**64
 _LOWEST = -690.0
+
+
+class Dropout(NamedTuple):
+    """Which weights are dropped: those whose 32 bits, looked up by the key, are below `dropped`. scale: of the rest."""
+
+    key: int
+    dropped: np.uint32
+    scale: float
 
 
 def _row_keys(key: int, head: int, length: int) -> np.ndarray:
@@ -22,13 +32,14 @@ def _row_keys(key: int, head: int, length: int) -> np.ndarray:
     return ((bits ^ (bits >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
 
 
-def _draw_kept(row_keys: np.ndarray, dropped: np.uint32, scale: float) -> np.ndarray:
+def _draw_kept(dropout: Dropout, head: int, length: int) -> np.ndarray:
     """0 for a share of dropped / 2³² of the entries, scale for the others. Wellons' 32-bit hash `lowbias32`."""
-    places = np.arange(len(row_keys), dtype=np.uint32) * np.uint32(0x9E3779B9)
+    row_keys = _row_keys(dropout.key, head, length)
+    places = np.arange(length, dtype=np.uint32) * np.uint32(0x9E3779B9)
     bits = row_keys[:, None] + places
     bits = (bits ^ (bits >> np.uint32(16))) * np.uint32(0x7FEB352D)
     bits = (bits ^ (bits >> np.uint32(15))) * np.uint32(0x846CA68B)
-    return np.where(bits ^ (bits >> np.uint32(16)) >= dropped, scale, 0.0)
+    return np.where(bits ^ (bits >> np.uint32(16)) >= dropout.dropped, dropout.scale, 0.0)
 
 
 def _softmax(q: np.ndarray, k: np.ndarray) -> np.ndarray:
@@ -41,17 +52,18 @@ def _softmax(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def attend(key, dropped, scale, Q, K, V, out) -> None:
+def attend(dropout, Q, K, V, out) -> None:
     """Fill out = dropout(softmax(QᵀK)) V, over what is not later. All (heads, size, length); scores are not scaled."""
     for m in range(len(Q)):
-        kept = _draw_kept(_row_keys(key, m, Q.shape[2]), dropped, scale)
+        kept = _draw_kept(dropout, m, Q.shape[2])
         out[m] = V[m] @ (_softmax(Q[m], K[m]) * kept).T
 
 
-def attend_backward(key, dropped, scale, Q, K, V, out, d_out, d_Q, d_K, d_V) -> None:
-    """The gradients of a loss by Q, K and V, from its gradient d_out by the result of `attend`, out."""
+def attend_backward(dropout, inputs, out, d_out, gradients) -> None:
+    """Fill the gradients of a loss by the inputs Q, K and V, from its gradient d_out by the result of `attend`, out."""
+    (Q, K, V), (d_Q, d_K, d_V) = inputs, gradients
     for m in range(len(Q)):
-        kept = _draw_kept(_row_keys(key, m, Q.shape[2]), dropped, scale)
+        kept = _draw_kept(dropout, m, Q.shape[2])
         weights = _softmax(Q[m], K[m])
         # Σ_j weight_j gradient_j of a row is the product of its result and that one's gradient.
         level = (d_out[m] * out[m]).sum(axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import isfinite, sqrt
 
 import numpy as np
@@ -11,9 +12,11 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.encoders import attention as plain_attention
+from nashcast.encoders.attention import Dropout
 from nashcast.encoders.transformer import FEED_FORWARD, LAYERS, Transformer, heads_for
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.fast import has_numba
+from nashcast.streams.extras import needed
 
 # The paper, "Pre-training Details for transformer Models", and the authors' code.
 DROPOUT = 0.1
@@ -21,27 +24,47 @@ RATE_FALLS_EVERY, RATE_FALLS_BY = 50, 0.1
 SEQUENCE_LENGTH = 200
 
 
+@dataclass(frozen=True)
+class Training:
+    """How an encoder is trained.
+
+    batch: sequences in one gradient step.   rate, weight_decay: Adam's.   context: of the resulting `Transformer`.
+    sequences, sequence_length: slices that `pretrain_transformer` cuts, and steps in each; by default 200, or all there
+    are if fewer. With a length equal to the context the encoder is trained on exactly what it sees online; as published
+    it is trained on long slices and sees one step.
+    progress: called as progress(epoch, loss) after each epoch 1, 2, …, with its mean training loss.
+    """
+
+    epochs: int = 400
+    batch: int = 10
+    rate: float = 1e-3
+    weight_decay: float = 2e-3
+    context: int = 1
+    sequences: int = 100
+    sequence_length: int | None = None
+    progress: Callable[[int, float], object] | None = None
+
+    def check(self) -> None:
+        for name in ("epochs", "batch", "context", "sequences"):
+            check.integer(name, getattr(self, name), min=1)
+        check.number("rate", self.rate, above=0.0)
+        check.number("weight_decay", self.weight_decay, min=0.0)
+        if self.progress is not None and not callable(self.progress):
+            got = check.describe(self.progress)
+            raise InvalidInput("progress", got, "Pass something that can be called as (epoch, loss).")
+
+
+DEFAULT_TRAINING = Training()
+
+
 def pretrain_transformer(
-    inputs,
-    targets,
-    *,
-    features: int,
-    seed: int,
-    scored_from: int | None = None,
-    see_everything: bool = False,
-    epochs: int = 400,
-    sequence_length: int | None = None,
-    sequences: int = 100,
-    batch: int = 10,
-    rate: float = 1e-3,
-    weight_decay: float = 2e-3,
-    context: int = 1,
-    progress: Callable[[int, float], object] | None = None,
-) -> Transformer:
+    inputs, targets, *, features: int, seed: int, scored_from: int | None = None, see_everything: bool = False,
+    training: Training = DEFAULT_TRAINING,
+) -> Transformer:  # fmt: skip
     r"""Train encoder and linear head by mean squared error with Adam, then drop the head.
 
-    The training data are `sequences` slices at random places, drawn once; every epoch takes them in a new order, and
-    the rate falls to a tenth every 50 epochs. Scale inputs and targets to the order of one first: nothing here does.
+    The training data are slices at random places, drawn once; every epoch takes them in a new order, and the rate falls
+    to a tenth every 50 epochs. Scale inputs and targets to the order of one first: nothing here does.
 
     inputs: (steps, x_dim).   targets: (steps, y_dim); row t is what row t of the inputs is to forecast.
     features: $d_z$.   seed: of the slices, their order, the initial weights and the dropout.
@@ -49,52 +72,31 @@ def pretrain_transformer(
     says that all rows given lie before the scored period: pass the initial segment only.
     see_everything: train on all rows, the scored period included, as the authors did. This is look-ahead: errors on
     those rows are then not forecast errors. The result says so in `look_ahead`; excludes `scored_from`.
-    sequence_length: steps in a slice; by default 200, or all there are if fewer. With `sequence_length=context` the
-    encoder is trained on exactly what it sees online; as published it is trained on long slices and sees one step.
-    batch: sequences in one gradient step.   context: of the resulting `Transformer`.
-    progress: called as progress(epoch, loss) after each epoch 1, 2, …, with its mean training loss.
 
     Same seed and machine, same weights: it runs in float64 on one thread. No global random state is read or changed.
     """
-    check.integer("sequences", sequences, min=1)
-    check.integer("context", context, min=1)
+    training.check()
     check.integer("seed", seed, min=0)
     X, Y = _before_scoring(inputs, targets, scored_from, see_everything)
-    length = _slice_length(sequence_length, context, len(X))
+    length = _slice_length(training.sequence_length, training.context, len(X))
     rng = seeds.generator(seed, "pre-training slices")
-    rows = rng.integers(len(X) - length + 1, size=sequences)[:, None] + np.arange(length)
+    rows = rng.integers(len(X) - length + 1, size=training.sequences)[:, None] + np.arange(length)
     return pretrain_on_sequences(
-        X[rows], Y[rows], features=features, seed=seed, epochs=epochs, batch=batch, rate=rate,
-        weight_decay=weight_decay, context=context, look_ahead=see_everything, progress=progress,
-    )  # fmt: skip
+        X[rows], Y[rows], features=features, seed=seed, look_ahead=see_everything, training=training
+    )
 
 
 def pretrain_on_sequences(
-    inputs,
-    targets,
-    *,
-    features: int,
-    seed: int,
-    look_ahead: bool,
-    epochs: int = 400,
-    batch: int = 10,
-    rate: float = 1e-3,
-    weight_decay: float = 2e-3,
-    context: int = 1,
-    progress: Callable[[int, float], object] | None = None,
+    inputs, targets, *, features: int, seed: int, look_ahead: bool, training: Training = DEFAULT_TRAINING
 ) -> Transformer:
     """As `pretrain_transformer`, on sequences that are cut already, each scaled in its own way if need be.
 
     inputs: (sequences, length, x_dim).   targets: (sequences, length, y_dim).
     look_ahead: whether they reach into the period that will be scored; the result says so, nothing here can know.
     """
-    for name, value in (("features", features), ("epochs", epochs), ("batch", batch), ("context", context)):
-        check.integer(name, value, min=1)
-    check.number("rate", rate, above=0.0)
-    check.number("weight_decay", weight_decay, min=0.0)
+    training.check()
+    check.integer("features", features, min=1)
     check.integer("seed", seed, min=0)
-    if progress is not None and not callable(progress):
-        raise InvalidInput("progress", check.describe(progress), "Pass something that can be called as (epoch, loss).")
     X = check.of_rank("inputs", inputs, ("sequences", "length", "x_dim"))
     Y = check.of_rank("targets", targets, ("sequences", "length", "y_dim"))
     if X.shape[:2] != Y.shape[:2]:
@@ -102,12 +104,12 @@ def pretrain_on_sequences(
         raise InvalidInput("targets", f"{Y.shape[0]} sequences of {Y.shape[1]} steps", remedy)
     check.finite("inputs", X)
     check.finite("targets", Y)
-    _long_enough(X.shape[1], context)
+    _long_enough(X.shape[1], training.context)
 
     rng = seeds.generator(seed, "pre-training order")
-    order = (rng.permutation(len(X)) for _ in range(epochs))
-    weights = _train(X, Y, features, seed, order, batch, rate, weight_decay, progress)
-    return Transformer(weights, y_dim=Y.shape[2], context=context, look_ahead=look_ahead)
+    order = (rng.permutation(len(X)) for _ in range(training.epochs))
+    weights = _train(X, Y, features, seed, order, training)
+    return Transformer(weights, y_dim=Y.shape[2], context=training.context, look_ahead=look_ahead)
 
 
 def _before_scoring(inputs, targets, scored_from, see_everything) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +151,7 @@ def _long_enough(length: int, context: int) -> None:
         raise InvalidInput("sequence_length", f"{length}", remedy)
 
 
-def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> dict[str, np.ndarray]:
+def _train(X, Y, features, seed, order, training: Training) -> dict[str, np.ndarray]:
     """X, Y: (sequences, length, x_dim or y_dim). The trained arrays without the head's."""
     torch = _torch()
     length, y_dim = Y.shape[1:]
@@ -157,12 +159,13 @@ def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> 
     with _one_thread(torch), torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.enable_grad():
         torch.default_generator.manual_seed(seed)
         network = _network(torch, X.shape[2], y_dim, y_dim * features, length)
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay, foreach=True)
+        rate, decay = training.rate, training.weight_decay
+        optimiser = torch.optim.Adam(network.parameters(), lr=rate, weight_decay=decay, foreach=True)
         schedule = torch.optim.lr_scheduler.StepLR(optimiser, RATE_FALLS_EVERY, RATE_FALLS_BY)
         X, Y = torch.from_numpy(X).double(), torch.from_numpy(Y).double()
         for epoch, indices in enumerate(order, start=1):
             total = 0.0
-            for chosen in torch.from_numpy(indices).split(batch):
+            for chosen in torch.from_numpy(indices).split(training.batch):
                 loss = torch.nn.functional.mse_loss(network(X[chosen]), Y[chosen])
                 optimiser.zero_grad()
                 loss.backward()
@@ -172,8 +175,8 @@ def _train(X, Y, features, seed, order, batch, rate, weight_decay, progress) -> 
             if not isfinite(total):
                 remedy = "Lower it, or scale inputs and targets to the order of one."
                 raise InvalidInput("rate", f"{rate:g}, with which the loss is not finite in epoch {epoch}", remedy)
-            if progress is not None:
-                progress(epoch, total / len(X))
+            if training.progress is not None:
+                training.progress(epoch, total / len(X))
         arrays = {name: value.numpy() for name, value in network.state_dict().items()}
     return {name: value for name, value in arrays.items() if not name.startswith("head.")}
 
@@ -240,26 +243,24 @@ def _attention(torch):
         @staticmethod
         def forward(ctx, Q, K, V, drop):
             key = int(torch.randint(2**62, ()))
-            ctx.settings = key, np.uint32(drop * 2**32), 1 / (1 - drop)
+            ctx.dropout = Dropout(key, np.uint32(drop * 2**32), 1 / (1 - drop))
             out = torch.empty_like(Q)
-            attention.attend(*ctx.settings, *(array.numpy() for array in (Q, K, V, out)))
+            attention.attend(ctx.dropout, *(array.numpy() for array in (Q, K, V, out)))
             ctx.save_for_backward(Q, K, V, out)
             return out
 
         @staticmethod
         def backward(ctx, *gradients):
-            saved = ctx.saved_tensors
-            found = [torch.empty_like(saved[0]) for _ in range(3)]
-            arrays = (array.numpy() for array in (*saved, gradients[0].contiguous(), *found))
-            attention.attend_backward(*ctx.settings, *arrays)
+            *inputs, out = ctx.saved_tensors
+            found = [torch.empty_like(out) for _ in range(3)]
+            attention.attend_backward(
+                ctx.dropout, tuple(array.numpy() for array in inputs), out.numpy(), gradients[0].contiguous().numpy(),
+                tuple(array.numpy() for array in found),
+            )  # fmt: skip
             return *found, None
 
     return Attention.apply
 
 
 def _torch():
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise InvalidInput("encoder", "no package torch", "Install it: pip install 'nashcast[torch]'.") from None
-    return torch
+    return needed("torch", "torch", "torch", "encoder")

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import open_config_stream, stream_digest
 from nashcast.experiments.hub_config import HubConfig
-from nashcast.experiments.run import Outcome, error_of, persistence_error, skill
+from nashcast.experiments.run import Outcome, error_of, outcome_of
+from nashcast.federation.records import Replay
 from nashcast.remote.broker_files import write_whole
 from nashcast.remote.hub import Hub
-from nashcast.remote.step_log import Rows, StepLog
+from nashcast.remote.step_log import StepLog
 from nashcast.remote.warm_up import warm_up
 from nashcast.streams import Stream
 
@@ -55,7 +55,19 @@ def run_hub(
             _steps(hub, stream, log, config.pace, progress)
             rows = log.rows()
         traffic, health = hub.traffic, hub.health
-    return _outcome(config, stream, names, rows, traffic, health, command)
+    milliseconds = 1e3 * np.percentile(rows.seconds, [50, 99])
+    found = {
+        "seconds": round(float(rows.seconds.sum()), 3),
+        "baselines": {},
+        "engine": "remote",
+        "absences": {name: int(count) for name, count in zip(names, (~rows.present).sum(0), strict=True)},
+        "step_ms": {"p50": float(milliseconds[0]), "p99": float(milliseconds[1])},
+        "traffic": traffic,
+        "games": {name: health.get(name, 0) for name in ("games", "fallbacks")} | {"why": health.get("fell back", {})},
+    }
+    result = Replay(rows.forecasts, rows.weights, rows.agents, error_of(rows.forecasts, stream.targets))
+    more = {"present": rows.present, "step_seconds": rows.seconds}
+    return outcome_of(config, stream, names, result, found, more, command)
 
 
 def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
@@ -103,43 +115,3 @@ def _steps(hub: Hub, stream: Stream, log: StepLog, pace: float, progress) -> Non
         if pace:
             time.sleep(max(pace - (time.perf_counter() - began), 0.0))
     progress(total, total)
-
-
-def _outcome(
-    config: HubConfig, stream: Stream, names: list[str], rows: Rows, traffic: dict[str, int], health: dict, command: str
-) -> Outcome:
-    base, error = persistence_error(stream), error_of(rows.forecasts, stream.targets)
-    milliseconds = 1e3 * np.percentile(rows.seconds, [50, 99])
-    summary: dict[str, Any] = {
-        "mse": error,
-        "persistence_mse": base,
-        "skill": skill(error, base),
-        "steps": len(stream.targets),
-        "seconds": round(float(rows.seconds.sum()), 3),
-        "baselines": {},
-        "agents_mse": {name: error_of(rows.agents[:, i], stream.targets) for i, name in enumerate(names)},
-        "last_weights": dict(zip(names, rows.weights[-1].tolist(), strict=True)),
-        "engine": "remote",
-        "absences": {name: int(count) for name, count in zip(names, (~rows.present).sum(0), strict=True)},
-        "step_ms": {"p50": float(milliseconds[0]), "p99": float(milliseconds[1])},
-        "traffic": traffic,
-        "games": {name: health.get(name, 0) for name in ("games", "fallbacks")} | {"why": health.get("fell back", {})},
-    }
-    about = {
-        "name": config.name,
-        "command": command,
-        "seed": config.seed,
-        "stream": {
-            "name": stream.name, "digest": stream_digest(stream), "offset": np.asarray(stream.offset).tolist(),
-            "unit": np.asarray(stream.unit).tolist(),
-        },
-        "settings": config.settings(),
-        "summary": summary,
-        "notes": [f"{name} sat out {count} steps." for name, count in summary["absences"].items() if count],
-        "agents": names,
-    }  # fmt: skip
-    arrays = {"start": stream.start, "targets": stream.targets, "forecasts": rows.forecasts}
-    arrays |= {"weights": rows.weights, "agents": rows.agents, "present": rows.present, "step_seconds": rows.seconds}
-    if stream.dates:
-        arrays["dates"] = np.array(stream.dates)
-    return Outcome(about, arrays)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -57,26 +57,43 @@ def run(config: Config, *, command: str = "", progress: Progress | None = None) 
         name: run_stream(federation_maker(other, stream), stream, progress).replay.mse
         for name, other in beside(config).items()
     }
-    names = member_names(config)
+    found: dict[str, Any] = {"seconds": round(seconds, 3), "baselines": baselines, "engine": ran.engine}
+    if ran.reason:
+        found["online_because"] = ran.reason
+    if ran.absences is not None:
+        found["absences"] = ran.absences
+    if ran.ahead is not None:
+        found["horizon_mse"] = horizon_errors(ran.ahead, stream.targets)
+        found["horizon_persistence_mse"] = horizon_errors(persistence_ahead(stream, config.horizon), stream.targets)
+    more = {} if ran.ahead is None else {"ahead": ran.ahead}
+    return outcome_of(config, stream, member_names(config), result, found, more, command)
+
+
+class Described(Protocol):
+    """The description of a run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def settings(self) -> dict[str, Any]: ...
+
+
+def outcome_of(
+    config: Described, stream: Stream, names: list[str], result: Replay, found: dict[str, Any],
+    more: dict[str, np.ndarray], command: str,
+) -> Outcome:  # fmt: skip
+    """names: whose forecasts the result holds.   found: what else the summary says.   more: arrays to keep besides."""
     base = persistence_error(stream)
     summary = {
         "mse": result.mse,
         "persistence_mse": base,
         "skill": skill(result.mse, base),
         "steps": len(stream.targets),
-        "seconds": round(seconds, 3),
-        "baselines": baselines,
         "agents_mse": dict(zip(names, agent_errors(result, stream), strict=True)),
         "last_weights": dict(zip(names, result.weights[-1].tolist(), strict=True)),
-        "engine": ran.engine,
+        **found,
     }
-    if ran.reason:
-        summary["online_because"] = ran.reason
-    if ran.absences is not None:
-        summary["absences"] = ran.absences
-    if ran.ahead is not None:
-        summary["horizon_mse"] = horizon_errors(ran.ahead, stream.targets)
-        summary["horizon_persistence_mse"] = horizon_errors(persistence_ahead(stream, config.horizon), stream.targets)
     about = {
         "name": config.name,
         "command": command,
@@ -93,8 +110,7 @@ def run(config: Config, *, command: str = "", progress: Progress | None = None) 
         "agents": names,
     }
     arrays = {"start": stream.start, "targets": stream.targets, "forecasts": result.forecasts}
-    arrays |= {"weights": result.weights, "agents": result.agents}
-    arrays |= {} if ran.ahead is None else {"ahead": ran.ahead}
+    arrays |= {"weights": result.weights, "agents": result.agents, **more}
     if stream.dates:
         arrays["dates"] = np.array(stream.dates)
     return Outcome(about, arrays)
@@ -120,7 +136,7 @@ def notes(summary: dict) -> list[str]:
     found = [f"The same agents, {'; '.join(beside)}."] if beside else []
     if "online_because" in summary:
         found.append(f"Run online, step by step ({summary['online_because']})")
-    found += [f"{name} sat out {steps} steps." for name, steps in summary.get("absences", {}).items()]
+    found += [f"{name} sat out {steps} steps." for name, steps in summary.get("absences", {}).items() if steps]
     return found
 
 
@@ -206,7 +222,7 @@ def horizon_errors(ahead: np.ndarray, targets: np.ndarray) -> list[float]:
 
 def persistence_ahead(stream: Stream, horizon: int) -> np.ndarray:
     """The last target again, for all of the next steps."""
-    return np.repeat(persistence_forecasts(stream)[:, None], horizon, axis=1)
+    return np.repeat(stream.persistence[:, None], horizon, axis=1)
 
 
 def error_of(forecasts: np.ndarray, targets: np.ndarray) -> float:
@@ -221,13 +237,8 @@ def agent_errors(result: Replay, stream: Stream) -> list[float]:
     return [error_of(result.agents[:, i], stream.targets) for i in range(result.agents.shape[1])]
 
 
-def persistence_forecasts(stream: Stream) -> np.ndarray:
-    """The last target again, at every step."""
-    return np.concatenate([stream.start[None], stream.targets[:-1]])
-
-
 def persistence_error(stream: Stream) -> float:
-    return error_of(persistence_forecasts(stream), stream.targets)
+    return error_of(stream.persistence, stream.targets)
 
 
 def diverged(error: float, persistence: float) -> bool:

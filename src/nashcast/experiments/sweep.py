@@ -16,7 +16,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import federation_maker, files_of, open_config_stream, stream_digest
 from nashcast.experiments.config import OF_SERVICE, OF_SWEEPS, Config, parse
 from nashcast.experiments.config_changes import changed, read_toml
-from nashcast.experiments.run import error_of, persistence_forecasts, run_stream
+from nashcast.experiments.run import error_of, run_stream
 from nashcast.experiments.sweep_grid import SweepConfig, choices, parse_sweep, split_at
 from nashcast.games.lookback.fast import has_numba
 from nashcast.records.folder import versions
@@ -130,7 +130,7 @@ def score(config: Config, scored: Scored) -> dict[str, Any]:
 
 def persistence(scored: Scored) -> dict[str, float]:
     stream, split, _ = scored
-    last = persistence_forecasts(stream)
+    last = stream.persistence
     return {name: error_of(last[part], stream.targets[part]) for name, part in parts_of(split).items()}
 
 

@@ -12,6 +12,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.config import Config, parse
 from nashcast.experiments.sweep import Plan, Progress, Run, Scored, open_scored, run_of, score
 from nashcast.records.results import WHOSE, Results, Writer
+from nashcast.streams.extras import needed
 
 # Seconds to wait for the scheduler, and for a first worker.
 _CONNECT, _FIRST_WORKER = 10, 60
@@ -99,12 +100,7 @@ def _answer(distributed, future) -> dict[str, Any]:
 
 
 def _distributed() -> Any:
-    try:
-        import distributed
-    except ModuleNotFoundError:
-        remedy = "Install it: pip install 'nashcast[cluster]'."
-        raise InvalidInput("--cluster", "no package distributed", remedy) from None
-    return distributed
+    return needed("distributed", "distributed", "cluster", "--cluster")
 
 
 def _client(distributed, address: str) -> Any:

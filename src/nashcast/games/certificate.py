@@ -15,7 +15,7 @@ An encoder with memory (an echo state) breaks that: docs/explanation/errata.md, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,13 +84,21 @@ def certify(equilibrium: Equilibrium) -> Certificate:
     """
     problem = equilibrium.problem
     over_forecasts = isinstance(feedback_rule(equilibrium).step(0), StateRule)
-    after: tuple = (None, None, None)
+    after = _Roots(None, None, None)
     cost_roots, gain_roots = [], []
     for t in reversed(range(len(problem.targets))):
         after = _one_step_back(equilibrium, t, after, over_forecasts)
-        cost_roots.append(after[1])
-        gain_roots.append(after[2])
+        cost_roots.append(after.cost)
+        gain_roots.append(after.gain)
     return Certificate(problem, cost_roots[::-1], gain_roots[::-1], over_forecasts)
+
+
+class _Roots(NamedTuple):
+    """Roots of each agent's quadratics from one step on, (agents, n, n); None after the last step."""
+
+    best: Any  # the cost of its best response
+    cost: Any  # the cost of its rule
+    gain: Any  # what the best response would save
 
 
 class _Frame(NamedTuple):
@@ -113,7 +121,7 @@ def _frame(problem: Problem, t: int, over_forecasts: bool) -> _Frame:
     return _Frame(k, shares, np.eye(k)[k - p :], np.append(np.arange(k - p), k))
 
 
-def _one_step_back(equilibrium, t, after, over_forecasts):
+def _one_step_back(equilibrium, t, after: _Roots, over_forecasts) -> _Roots:
     problem = equilibrium.problem
     layout = problem.layout
     N = layout.agents
@@ -130,7 +138,7 @@ def _one_step_back(equilibrium, t, after, over_forecasts):
             tensor += _noise_of(frame.shares[i], spreads[i], rules[i])
 
     miss = np.column_stack([frame.mixture, -problem.targets[t]])
-    found = tuple(np.empty((N, n, n)) for _ in range(3))
+    found = _Roots(*(np.empty((N, n, n)) for _ in range(3)))
     for i in range(N):
         grown = np.exp(problem.decay[i] / 2.0)
         best, cost, gain = (_widen(roots, i, frame, grown) for roots in after)
@@ -156,9 +164,9 @@ def _one_step_back(equilibrium, t, after, over_forecasts):
         factor = np.asarray(np.linalg.qr(np.vstack(rows), mode="r"))
         curvature, slope = factor[:d, :d], factor[:d, d:]
         response = -np.linalg.solve(curvature, slope) if d else np.zeros((0, n))
-        found[0][i] = _stacked(factor[d:, d:], _noise_root(noise, best))
-        found[1][i] = _stacked(cost @ motion, effort * (rules[i] - centre), _noise_root(tensor, cost))
-        found[2][i] = _stacked(curvature @ (rules[i] - response), gain @ motion, _noise_root(tensor, gain))
+        found.best[i] = _stacked(factor[d:, d:], _noise_root(noise, best))
+        found.cost[i] = _stacked(cost @ motion, effort * (rules[i] - centre), _noise_root(tensor, cost))
+        found.gain[i] = _stacked(curvature @ (rules[i] - response), gain @ motion, _noise_root(tensor, gain))
     return found
 
 

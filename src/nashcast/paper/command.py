@@ -6,6 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
+from nashcast.cli.argument_types import positive, seeds
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
@@ -45,8 +46,8 @@ def add_to(commands) -> None:
     reproduce.add_argument(
         "--models", type=_models, metavar="LIST", help="some of transformer,rfn,esn (all that can be run)"
     )
-    reproduce.add_argument("--seeds", type=_seeds, metavar="LIST", help="seeds of the random encoders (2024,2025,2026)")
-    reproduce.add_argument("--jobs", type=_jobs, metavar="N", help="runs at a time (one for each core)")
+    reproduce.add_argument("--seeds", type=seeds, metavar="LIST", help="seeds of the random encoders (2024-2026)")
+    reproduce.add_argument("--jobs", type=positive, metavar="N", help="runs at a time (one for each core)")
     reproduce.add_argument(
         "--out", type=Path, default=Path("reproduction"), metavar="FOLDER",
         help="where results, records and reports go (reproduction); an interrupted run goes on from there",
@@ -62,22 +63,6 @@ def _models(text: str) -> tuple[str, ...]:
     if not chosen or any(part not in known for part in chosen):
         raise argparse.ArgumentTypeError(f"got {text!r}; pass some of {','.join(known)}")
     return tuple(model for model in known if model in chosen)
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    try:
-        seeds = tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
-    except ValueError:
-        seeds = ()
-    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass whole numbers from 0 on, such as 2024,2025,2026")
-    return seeds
-
-
-def _jobs(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"got {text!r}; pass a whole number from 1 on")
-    return int(text)
 
 
 def run(chosen: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.pretrain import pretrain_on_sequences
+from nashcast.encoders.pretrain import Training, pretrain_on_sequences
 from nashcast.encoders.transformer import Transformer
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.paper.shipped import shipped
@@ -174,8 +174,9 @@ def _train(path: Path, dataset: str, agent: int, causal: bool, epochs: int, prog
         raise NashcastError(f"cannot keep trained encoders in {path.parent}: {error.strerror}. {remedy}") from None
     try:
         began = time.perf_counter()
+        training = Training(epochs=epochs, progress=report)
         transformer = pretrain_on_sequences(
-            X, Y, features=FEATURES, seed=seed, look_ahead=not causal, epochs=epochs, progress=report
+            X, Y, features=FEATURES, seed=seed, look_ahead=not causal, training=training
         )  # fmt: skip
         about = {
             "dataset": dataset, "way": _way(causal), "look_ahead": not causal, "agent": agent, "seed": seed,

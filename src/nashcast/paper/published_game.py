@@ -11,18 +11,30 @@ All agents have the same number of features and the same settings, as in the pap
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
-def play_published(
-    features, means, covariance, weights, targets, start, decay, ridge, printed, scrambled, sampler, rng
-):
-    """Solve and play one game: decoders (T, N, d) and forecasts (T + 1, N, p). features, means: (T, N, p, d).
+class PublishedGame(NamedTuple):
+    """One game: T steps of N agents with d features each, for targets of p numbers."""
 
-    rng: of the samples.
-    """
+    features: np.ndarray  # as drawn, (T, N, p, d)
+    means: np.ndarray  # (T, N, p, d)
+    covariance: np.ndarray  # (T, N, p, p, d, d); not read where expectations are sampled
+    weights: np.ndarray  # (T, N)
+    targets: np.ndarray  # (T, p)
+    start: np.ndarray  # (p,)
+    decay: float
+    ridge: float
+
+
+@njit(cache=True)
+def play_published(game, departures, sampler, rng):
+    """Solve and play one game: decoders (T, N, d) and forecasts (T + 1, N, p). rng: of the samples."""
+    features, weights, targets = game.features, game.weights, game.targets
+    decay, ridge, scrambled = game.decay, game.ridge, departures.scrambled
     T, N, p, d = features.shape
     D_all, n = N * d, N * p
     P, S = np.zeros((N, n, n)), np.zeros((N, n))
@@ -38,25 +50,25 @@ def play_published(
         for i in range(N):
             for j in range(N):
                 middle = P[i, i * p : (i + 1) * p, j * p : (j + 1) * p]
-                _expected(features, means, covariance, sampler, rng, t, i, j, middle, products[i, j])
+                _expected(game, sampler, rng, (t, i, j), middle, products[i, j])
         A = _assembled(products, scrambled)
         for i in range(N):
             for j in range(N):
                 middle = WW[i * p : (i + 1) * p, j * p : (j + 1) * p]
-                _expected(features, means, covariance, sampler, rng, t, i, j, middle, products[i, j])
+                _expected(game, sampler, rng, (t, i, j), middle, products[i, j])
         A_hat = _assembled(products, scrambled)
         D, B, C = np.zeros((n, D_all)), np.zeros((D_all, n)), np.zeros(D_all)
         for i in range(N):
-            mean = _mean(features, means, sampler, rng, t, i)
+            mean = _mean(game, sampler, rng, t, i)
             for f in range(d):
                 for k in range(p):
                     D[i * p + k, i * d + f] = mean[k, f]
-            mean = _mean(features, means, sampler, rng, t, i)
+            mean = _mean(game, sampler, rng, t, i)
             for f in range(d):
                 for k in range(p):
                     for m in range(n):
                         B[i * d + f, m] += P[i, m, i * p + k] * mean[k, f]
-            mean = _mean(features, means, sampler, rng, t, i)
+            mean = _mean(game, sampler, rng, t, i)
             for f in range(d):
                 for k in range(p):
                     C[i * d + f] += S[i, i * p + k] * mean[k, f]
@@ -88,8 +100,8 @@ def play_published(
             for j in range(N):
                 for k in range(N):
                     middle = P1[i, j * p : (j + 1) * p, k * p : (k + 1) * p]
-                    _expected(features, means, covariance, sampler, rng, t, j, k, middle, products[j, k])
-            Q = _assembled(products, scrambled) + (1.0 if printed else c) * A_hat
+                    _expected(game, sampler, rng, (t, j, k), middle, products[j, k])
+            Q = _assembled(products, scrambled) + (1.0 if departures.printed else c) * A_hat
             for f in range(d):
                 Q[i * d + f, i * d + f] += c * ridge
             L = c * WW + P1[i]
@@ -107,7 +119,7 @@ def play_published(
 
     decoders, forecasts = np.zeros((T, N, d)), np.empty((T + 1, N, p))
     for i in range(N):
-        forecasts[0, i] = start
+        forecasts[0, i] = game.start
     for t in range(T):
         state = forecasts[t].copy().reshape(n)
         for i in range(N):
@@ -125,19 +137,20 @@ def play_published(
 
 
 @njit(cache=True)
-def _expected(features, means, covariance, sampler, rng, t, i, j, middle, out):
-    """E[Z_iᵀ · middle · Z_j] at step t of the window."""
+def _expected(game, sampler, rng, at, middle, out):
+    """E[Z_iᵀ · middle · Z_j] at step t of the window. at: t, i and j."""
+    (t, i, j), features = at, game.features
     p, d = features.shape[2:]
     out[:] = 0.0
     if sampler.samples == 0 or t == 0:
-        left, right = (features, features) if sampler.samples else (means, means)
+        known = features if sampler.samples else game.means
         for k in range(p):
             for l in range(p):
                 for a in range(d):
                     for b in range(d):
-                        value = left[t, i, k, a] * right[t, j, l, b]
+                        value = known[t, i, k, a] * known[t, j, l, b]
                         if i == j and sampler.samples == 0:
-                            value += covariance[t, i, k, l, a, b]
+                            value += game.covariance[t, i, k, l, a, b]
                         out[a, b] += middle[k, l] * value
         return
     for _ in range(sampler.samples):
@@ -152,9 +165,10 @@ def _expected(features, means, covariance, sampler, rng, t, i, j, middle, out):
 
 
 @njit(cache=True)
-def _mean(features, means, sampler, rng, t, i):
+def _mean(game, sampler, rng, t, i):
+    features = game.features
     if sampler.samples == 0:
-        return means[t, i]
+        return game.means[t, i]
     if t == 0:
         return features[t, i]
     total = np.zeros(features.shape[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -72,27 +73,27 @@ def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: in
 
 def encoders_of(setting: Setting, seed: int) -> list[Encoded]:
     """One for each agent, as the published code draws or trains them."""
-    of = setting
-    return _encoded(of.model, of.dataset, of.rounds, of.agents, of.features, of.noise, of.activation, of.causal, seed)
+    # Settings that differ in nothing an encoder sees share its features: most of a grid does.
+    return _encoded(replace(setting, decay=0.0, ridge=1.0, window=1, lookback=0, every=1), seed)
 
 
 @lru_cache(maxsize=32)
-def _encoded(model, dataset, rounds, agents, features, noise, activation, causal, seed) -> list[Encoded]:
-    # Settings that differ in nothing an encoder sees share its features: most of a grid does.
-    stream = stream_of(Setting(model, dataset, agents, 0.0, 1.0, 1, rounds=rounds, causal=causal))
+def _encoded(setting: Setting, seed: int) -> list[Encoded]:
+    stream = stream_of(setting)
     x_dim, y_dim = stream.inputs.shape[1], stream.targets.shape[1]
-    if model == "transformer":
-        built = [each.build(x_dim, y_dim) for each in encoders_for(dataset, agents, causal=causal)]
+    if setting.model == "transformer":
+        encoders = encoders_for(setting.dataset, setting.agents, causal=setting.causal)
+        built = [each.build(x_dim, y_dim) for each in encoders]
         return [Encoded(each.encode_series(stream.inputs, each.start(), 0, 0)[0]) for each in built]
-    draws = draw(model, seed, agents, x_dim, y_dim, features, len(stream.inputs))
-    if model == "rfn":
-        return random_features(draws, stream.inputs, float(noise))
-    return echo_states(draws, stream.inputs, float(noise), activation)
+    draws = draw(setting.model, seed, setting.agents, x_dim, y_dim, setting.features, len(stream.inputs))
+    if setting.model == "rfn":
+        return random_features(draws, stream.inputs, float(setting.noise))
+    return echo_states(draws, stream.inputs, float(setting.noise), setting.activation)
 
 
 def _published(setting: Setting, seed: int, stream: Stream, encoders: list[Encoded], departures: Departures) -> Replay:
     need_numba("as published")
-    from nashcast.paper.published_run import replay_published
+    from nashcast.paper.published_run import PublishedSeries, PublishedSettings, replay_published
 
     Z = np.stack([each.series for each in encoders])
     N, R, p, d = Z.shape
@@ -105,7 +106,7 @@ def _published(setting: Setting, seed: int, stream: Stream, encoders: list[Encod
     if setting.game and echoes:
         drive, recurrent = np.stack([e.drive for e in echoes]), np.stack([e.recurrent for e in echoes])
         sampler = Sampler(SAMPLES, drive, recurrent, float(setting.noise))
-    return replay_published(
-        stream, Z, means, covariance, sampler, ridge=setting.ridge, decay=setting.decay, window=setting.window,
-        lookback=setting.lookback, every=setting.every, mixture=(KAPPA, ETA), departures=departures, seed=seed,
-    )  # fmt: skip
+    settings = PublishedSettings(
+        float(setting.ridge), float(setting.decay), setting.window, setting.lookback, setting.every, KAPPA, ETA
+    )
+    return replay_published(stream, PublishedSeries(Z, means, covariance, sampler), settings, departures, seed)

@@ -29,13 +29,12 @@ def digits_table(rows: list[dict], searched: Table) -> Table:
     other = {tuple(row[key] for key in ("model", "agents", "dataset", "game")): row for row in searched.rows}
     lines = []
     for each in rows:
-        name = (LABELS[each["model"]], each["agents"], each["dataset"], "yes" if each["game"] else "no")
+        which = {"model": LABELS[each["model"]], "agents": each["agents"], "dataset": each["dataset"]}
+        which["game"] = "yes" if each["game"] else "no"
         agreed = digits(each["as_published"], each["printed"])
-        lines.append(
-            {"model": name[0], "agents": name[1], "dataset": name[2], "game": name[3], "printed": each["printed"],
-             "found": each["as_published"], "digits": agreed,
-             "why": "" if agreed == SIX_DIGITS else _why(each, other.get(name))}
-        )  # fmt: skip
+        why = "" if agreed == SIX_DIGITS else _why(each, other.get(tuple(which.values())))
+        found = {"printed": each["printed"], "found": each["as_published"], "digits": agreed, "why": why}
+        lines.append({**which, **found})
     return Table("Every printed number: to how many digits it comes back", columns, lines)
 
 

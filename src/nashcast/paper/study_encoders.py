@@ -75,7 +75,7 @@ def normalisation(options: Options) -> Study:
     for done, (name, activation) in enumerate(cases):
         options.tell("normalisation", done, len(cases))
         stream = open_stream(name)
-        last = np.vstack([stream.start, stream.targets[:-1]])
+        last = stream.persistence
         silent, errors, anchored, kept = [], [], [], None
         for seed in options.seeds:
             draws = draw("esn", seed, 2, stream.inputs.shape[1], stream.targets.shape[1], FEATURES, len(stream.inputs))

@@ -133,7 +133,7 @@ def _scale_table(options: Options) -> Table:
     for agents in (2, 5):
         setting = bold("rfn", "ett", agents, True)
         slice_error = float(np.mean([run(setting, seed).mse for seed in options.seeds]))
-        naive = _persistence(stream_of(setting))
+        naive = stream_of(setting).persistence_mse
         causal = open_stream("ett", scale="causal")
         errors = []
         for seed in options.seeds:
@@ -141,14 +141,9 @@ def _scale_table(options: Options) -> Table:
             encoders = random_features(draws, causal.inputs, float(setting.noise))
             errors.append(federate(causal, encoders, setting, seed).mse)
         rows.append({"agents": agents, "slice": slice_error / naive,
-                     "causal": float(np.mean(errors)) / _persistence(causal)})  # fmt: skip
+                     "causal": float(np.mean(errors)) / causal.persistence_mse})  # fmt: skip
     columns = [
         Column("agents", "agents", "int"), Column("slice", "divided by the slice's maxima", "ratio"),
         Column("causal", "divided by what was known", "ratio"),
     ]  # fmt: skip
     return Table("11: random features with game on ETT, error ÷ persistence", columns, rows)
-
-
-def _persistence(stream) -> float:
-    last = np.vstack([stream.start, stream.targets[:-1]])
-    return float(np.mean((last - stream.targets) ** 2))

@@ -193,7 +193,7 @@ def overlay_figures(options: Options, arrays: dict[str, np.ndarray], agents: int
             seed = seeds_of(model, options)[0]
             stream = stream_of(game)
             forecasts = {"game": run(game, seed).forecasts, "no game": run(none, seed).forecasts}
-            last = np.vstack([stream.start, stream.targets[:-1]])
+            last = stream.persistence
             for k in range(stream.targets.shape[1]):
                 stem = f"{model}.{dataset}.{k}"
                 title = f"{dataset}, target {k + 1}" if stream.targets.shape[1] > 1 else dataset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import stat
 import tempfile
@@ -13,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.streams import extras
 
 
 def needed(module: str) -> Any:
     """A module of the extra `remote`; if its package is missing, the message says how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        remedy = "Install it: pip install 'nashcast[remote]'."
-        raise InvalidInput("remote", f"no package {module.split('.')[0]}", remedy) from None
+    return extras.needed(module, module.split(".")[0], "remote", "remote")
 
 
 def write_whole(path: Path, content: str | bytes, *, private: bool = False, overwrite: bool = False) -> Path:

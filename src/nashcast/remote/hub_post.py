@@ -9,7 +9,7 @@ its features and has to correct its forecast itself, and 2T + 1 with a spread ga
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,9 +17,9 @@ import numpy as np
 from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
 from nashcast.errors import SingularGame
-from nashcast.federation.algorithm import LookbackGame
-from nashcast.federation.placements import NEEDED, Window
+from nashcast.federation.placements import NEEDED
 from nashcast.federation.post import AgentLost, Players, Post
+from nashcast.remote.hub_step import Step
 from nashcast.remote.message_checks import check_reply
 from nashcast.remote.messages import (
     MASKED,
@@ -69,25 +69,6 @@ class Line(NamedTuple):
     run: int
 
 
-class _Step:
-    """What is known of the present step so far, by agent."""
-
-    def __init__(
-        self, number: int, game: LookbackGame | None, anchored: bool, window: Window, players: Set[int], stands
-    ):
-        self.number, self.game, self.anchored, self.window = number, game, anchored, window
-        self.players, self.stands = players, stands
-        self.answers: dict[int, Answer] = {}
-        self.features: dict[int, np.ndarray | None] = {}
-        self.ahead: dict[tuple[int, str], Any] = {}  # results asked for ahead, by agent and kind
-        self.invited: dict[int, bool] = {}  # who has joined a game, and whether it was said to be noisy
-        self.waiting: dict[int, list[Call]] = {}  # calls without a result
-        self.syncs: dict[int, Sync] = {}  # what is to be told with the step's end
-        self.moved: set[int] = set()  # who has adopted something, in this or in an abandoned game
-        self.finished: set[int] = set()  # who has adopted the end of this one
-        self.lost: dict[int, str] = {}
-
-
 class HubPost(Post):
     """peers: the agents, in the federation's order.   deadline: seconds an agent may take for a turn.
 
@@ -99,13 +80,13 @@ class HubPost(Post):
     ):
         super().__init__([peer.name for peer in peers], deadline, keep)
         self._peers, self._transport, self._line = peers, transport, line
-        self._present: _Step | None = None
+        self._present: Step | None = None
         self.turns = 0
         self.traffic: Counter[str] = Counter(down=0, up=0)
 
     def begin_step(self, step, game, anchored, window, players, forecasts) -> None:
         super().begin_step(step, game, anchored, window, players, forecasts)
-        self._present = _Step(step, game, anchored, window, players, forecasts)
+        self._present = Step(step, game, anchored, window, players, forecasts)
 
     def forecasts(self, players: Players, x: np.ndarray) -> list[Answer]:
         """Everybody's forecast, or why there is none; from memory when the step is done again."""
@@ -306,6 +287,6 @@ class HubPost(Post):
         features = UNKNOWN if introduced is None else introduced.features
         return Dimensions(line.x_dim, line.y_dim, features, line.lookback, noisy)
 
-    def _now(self) -> _Step:
+    def _now(self) -> Step:
         assert self._present is not None
         return self._present

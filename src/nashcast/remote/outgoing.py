@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,39 @@ def allowed(agent: PaperAgent, call: Call, result: Any) -> Result:
     if isinstance(result, GameView) and share != "features" and result.means is not None:
         return result._replace(features=result.means)
     return result
+
+
+class Sent:
+    """What has left an agent: bytes by kind of call, and a line for each message. write: told each line; may be None.
+
+    bytes: of numbers by kind of call, and under "envelope" all the rest.
+    """
+
+    def __init__(self, write: Callable[[str], None] | None):
+        self._write = write
+        self.bytes: Counter[str] = Counter()
+
+    def hello(self, words: str, data: bytes) -> bytes:
+        self.bytes["envelope"] += len(data)
+        self._say(f"hello: {words}; {len(data)} bytes")
+        return data
+
+    def reply(self, step: int, reason: str, results: list[tuple[str, Result]], data: bytes) -> bytes:
+        envelope = len(data)
+        for kind, result in results:
+            numbers = size(result)
+            self.bytes[kind] += numbers
+            envelope -= numbers
+        self.bytes["envelope"] += envelope
+        if self._write is not None:
+            words = reason or ", ".join(f"{kind} ({contents(result)})" for kind, result in results) or "done"
+            self._say(f"step {step}: {words}; {len(data)} bytes")
+        return data
+
+    def _say(self, line: str) -> None:
+        if self._write is not None:
+            with suppress(Exception):  # a log that cannot be written must not stop the agent
+                self._write(line)
 
 
 def contents(result: Result) -> str:

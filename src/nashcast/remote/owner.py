@@ -48,7 +48,7 @@ from nashcast.remote.messages import (
     View,
     kind_of,
 )
-from nashcast.remote.outgoing import allowed, contents, reason_of, size
+from nashcast.remote.outgoing import Sent, allowed, reason_of
 from nashcast.remote.wire import VERSION, MalformedMessage, pack, unpack
 
 Inputs = Callable[[int, int], Sequence[np.ndarray | None]]
@@ -78,7 +78,7 @@ class Owner:
     ):
         if NAME.fullmatch(agent.name) is None:
             raise InvalidInput("name", repr(agent.name), f"Name the agent with {NAME_WORDS}: Agent(…, name=…).")
-        self._agent, self._inputs, self._log = as_paper_agent(agent), inputs, log
+        self._agent, self._inputs, self._sent = as_paper_agent(agent), inputs, Sent(log)
         self._masks = None if masks is None else OwnMasks(agent.name, masks)
         self._state = None if state is None else DoubleBufferedFile(state)
         self._begun: Begin | None = None
@@ -87,9 +87,12 @@ class Owner:
         self._game: list[Call] = []  # the moves of the game being played, from join_game on
         self._changed = False
         self._last: tuple[bytes, bytes] | None = None  # the last turn of a game, and the reply
-        self.sent: Counter[str] = Counter()
         if state is not None and Path(state).is_file():
             self._resume(Path(state))
+
+    @property
+    def sent(self) -> Counter[str]:
+        return self._sent.bytes
 
     @property
     def run(self) -> int | None:
@@ -103,15 +106,12 @@ class Owner:
         public_key = None if self._masks is None else self._masks.public_key
         hello = Hello(VERSION, agent.name, agent.share, public_key, at, run)
         check_hello(hello)
-        data = pack(hello)
-        self.sent["envelope"] += len(data)
-        self._write(f"hello: {agent.name}, shares {agent.share}, at step {at} of run {run}; {len(data)} bytes")
-        return data
+        return self._sent.hello(f"{agent.name}, shares {agent.share}, at step {at} of run {run}", pack(hello))
 
     def answer(self, data: bytes) -> bytes:
         """The reply to a turn. One that makes no sense is answered with the reason, and changes nothing."""
         if self._last is not None and self._last[0] == data:
-            return self._sent(self._agent.step, "the same again", [], self._last[1])
+            return self._sent.reply(self._agent.step, "the same again", [], self._last[1])
         began, step, results, self._last = perf_counter(), 0, [], None
         try:
             turn = unpack(data, (Turn,))
@@ -125,7 +125,7 @@ class Owner:
         except Exception as error:  # whatever a black box raises: the hub is told, and the agent goes on
             reason, results = reason_of(error), []
             reply = pack(Reply(step, (), reason, perf_counter() - began))
-        return self._sent(step, reason, results, reply)
+        return self._sent.reply(step, reason, results, reply)
 
     def _carry_out(self, turn: Turn) -> list[tuple[str, Result]]:
         results, self._changed = [], False
@@ -279,23 +279,6 @@ class Owner:
         """How many it has, as far as the hub may know."""
         introduced = self._introduced
         return introduced.features if introduced is not None and introduced.lets_out("moments") else None
-
-    def _sent(self, step: int, reason: str, results: list[tuple[str, Result]], data: bytes) -> bytes:
-        envelope = len(data)
-        for kind, result in results:
-            numbers = size(result)
-            self.sent[kind] += numbers
-            envelope -= numbers
-        self.sent["envelope"] += envelope
-        if self._log is not None:
-            words = reason or ", ".join(f"{kind} ({contents(result)})" for kind, result in results) or "done"
-            self._write(f"step {step}: {words}; {len(data)} bytes")
-        return data
-
-    def _write(self, line: str) -> None:
-        if self._log is not None:
-            with suppress(Exception):  # a log that cannot be written must not stop the agent
-                self._log(line)
 
     def _keep(self, file: DoubleBufferedFile) -> None:
         assert self._begun is not None

@@ -18,6 +18,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote import measure
 from nashcast.remote.wire_forms import WORDS, Form, forms_of, type_name
 from nashcast.remote.wire_quick import NotAsWritten, read_as_written
+from nashcast.streams.extras import needed
 from nashcast.validation import describe, shape_text
 
 __all__ = ["LIMITS", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]
@@ -87,11 +88,7 @@ def _unpack_with_care(data: bytes, kinds: Sequence[type[Message]], limits: Limit
 
 
 def _msgpack() -> Any:
-    try:
-        import msgpack
-    except ImportError:
-        raise InvalidInput("remote", "no package msgpack", "Install it: pip install 'nashcast[remote]'.") from None
-    return msgpack
+    return needed("msgpack", "msgpack", "remote", "remote")
 
 
 def _plain(value) -> Any:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.errors import InvalidInput
 from nashcast.records.study import Figure, Panel
 from nashcast.reports.files import write_whole
 from nashcast.reports.looks import Look, looks
 from nashcast.reports.series import Drawable, Series, drawable, few_ticks, legend_labels
+from nashcast.streams.extras import needed
 
 # Inches: one column of a two-column page.
 COLUMN_WIDTH, ROW_HEIGHT, LEGEND_ROW = 3.4, 2.25, 0.17
@@ -107,12 +107,7 @@ def figure_on_paper(figure: Figure, arrays: Mapping[str, np.ndarray], among: Seq
 
 
 def _matplotlib():
-    try:
-        import matplotlib
-    except ImportError:
-        remedy = "Install it: pip install 'nashcast[report]'."
-        raise InvalidInput("figures", "no package matplotlib", remedy) from None
-    return matplotlib
+    return needed("matplotlib", "matplotlib", "report", "figures")
 
 
 def _draw_panel(ax, panel: Panel, lines: Drawable, look: Mapping[str, Look]) -> None:

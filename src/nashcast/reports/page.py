@@ -11,7 +11,6 @@ from importlib.resources import files
 from math import isnan
 from pathlib import Path
 
-from nashcast.errors import InvalidInput
 from nashcast.records.study import Column, Figure, Study, Table
 from nashcast.reports.files import write_whole
 from nashcast.reports.formats import (
@@ -27,6 +26,7 @@ from nashcast.reports.formats import (
 )
 from nashcast.reports.of_record import study_of
 from nashcast.reports.page_plots import plots
+from nashcast.streams.extras import needed
 
 PAGE = "report.html"
 # More seeds than this fold away.
@@ -84,12 +84,9 @@ def _ours(name: str) -> str:
 
 
 def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise InvalidInput("page", "no package plotly", "Install it: pip install 'nashcast[report]'.") from None
+    script = needed("plotly.offline", "plotly", "report", "page").get_plotlyjs()
     # A browser reads \r\n as \n before it checks the policy's hash.
-    return get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
+    return script.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _policy(scripts: Iterable[str]) -> str:

@@ -31,8 +31,32 @@ class Entry(NamedTuple):
     def same_content(self, x: np.ndarray | None, y: np.ndarray | None) -> bool:
         return _same(self.x, x) and _same(self.y, y)
 
-    def row(self, chain: int) -> tuple:
-        return (self.seq, self.kind, self.step, self.key, packed(self.x), packed(self.y), self.at, chain)
+    def row(self, before: int) -> EntryRow:
+        """As the table holds it. before: the checksum of the entry before it."""
+        cells = (self.seq, self.kind, self.step, self.key, packed(self.x), packed(self.y), self.at)
+        return EntryRow(*cells, chained(before, cells))
+
+
+class EntryRow(NamedTuple):
+    """An entry as the table holds it. x, y: their bytes.   chain: a checksum of it and of all entries before it."""
+
+    seq: int
+    kind: int
+    step: int
+    key: str | None
+    x: bytes | None
+    y: bytes | None
+    at: float
+    chain: int
+
+    def damage(self, before: int) -> str | None:
+        """What is wrong with it, after an entry whose checksum is `before`."""
+        if chained(before, self[:-1]) == self.chain:
+            return None
+        return f"entry {self.seq} (step {self.step}) is damaged, or one before it is missing"
+
+
+ENTRY_COLUMNS = ", ".join(EntryRow._fields)
 
 
 class Outcome(NamedTuple):
@@ -90,12 +114,13 @@ def _crc(parts: tuple, head: bytes) -> int:
 
 
 def read_entry(row: tuple) -> Entry:
-    seq, kind, step, key, x, y, at = row[:7]
+    """row: the cells of an `EntryRow`."""
+    seq, kind, step, key, x, y, at, _ = row
     return Entry(seq, kind, step, key, unpacked(x), unpacked(y), at)
 
 
 def read_outcome(row: tuple, agents: int, y_dim: int) -> Outcome:
-    step, seq, forecast, bounds, weights, own, beside, absent, flags = row[:9]
+    step, seq, forecast, bounds, weights, own, beside, absent, flags, _ = row
     limits = np.frombuffer(bounds, dtype="<f8").reshape(-1, 2, y_dim)
     each = np.frombuffer(own, dtype="<f8").reshape(agents, y_dim)
     mixed, w = np.frombuffer(forecast, dtype="<f8"), np.frombuffer(weights, dtype="<f8")

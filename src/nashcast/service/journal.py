@@ -8,14 +8,14 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.service.entries import OBSERVATION, Entry, Outcome, chained, read_entry
+from nashcast.service.entries import ENTRY_COLUMNS, OBSERVATION, Entry, EntryRow, Outcome, read_entry
 from nashcast.service.journal_schema import FILE, JournalDamaged, JournalUnwritable, migrate
 
-_ENTRY = "seq, kind, step, key, x, y, at, chain"
 # Rows deleted at once when old ones go: more would keep observations waiting.
 _CHUNK = 2000
 
@@ -58,11 +58,12 @@ class Journal:
             got = f"{self.folder}, the journal of a federation with other settings"
             remedy = "Serve the file it was made with, or choose another folder."
             raise InvalidInput("journal", got, remedy)
-        last = self._connection.execute(f"SELECT {_ENTRY} FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
-        self.chain = int(self.meta("chain_before") or 0) if last is None else last[7]
+        seq_before, chain_before = self.beginning()
+        last = self._connection.execute("SELECT seq, chain FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+        last_seq, self.chain = last or (0, chain_before)
         top = self._connection.execute("SELECT max(seq) FROM withdrawn").fetchone()[0] or 0
         # The place of an entry is never given to another one, even when it is withdrawn.
-        self.seq = max(top, int(self.meta("seq_before") or 0), 0 if last is None else last[0])
+        self.seq = max(top, seq_before, last_seq)
         self.step = self._connection.execute("SELECT max(step) FROM entries WHERE kind = 0").fetchone()[0]
 
     def close(self) -> None:
@@ -73,14 +74,13 @@ class Journal:
         """Durable when this returns their checksums; none of them is there if it raises JournalUnwritable."""
         chain, rows = self.chain, []
         for entry in entries:
-            cells = entry.row(0)[:7]
-            chain = chained(chain, cells)
-            rows.append((*cells, chain))
+            rows.append(entry.row(chain))
+            chain = rows[-1].chain
         with self._transaction():
-            self._connection.executemany(f"INSERT INTO entries ({_ENTRY}) VALUES (?,?,?,?,?,?,?,?)", rows)
+            self._connection.executemany(f"INSERT INTO entries ({ENTRY_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", rows)
         self.chain, self.seq = chain, entries[-1].seq
         self.step = max([entry.step for entry in entries if entry.kind == OBSERVATION], default=self.step)
-        return [row[7] for row in rows]
+        return [row.chain for row in rows]
 
     def record(self, outcomes: Iterable[Outcome], events: Iterable[tuple] = ()) -> None:
         """What followed. It survives the end of this process; a power cut may take it, and start-up computes it again.
@@ -116,14 +116,11 @@ class Journal:
 
     def after(self, seq: int, chain: int) -> Iterator[Entry]:
         """Every entry after one, whose checksum is given, each checked against the one before."""
-        rows = self._connection.execute(f"SELECT {_ENTRY} FROM entries WHERE seq > ? ORDER BY seq", (seq,))
-        for row in rows:
-            chain = chained(chain, row[:7])
-            if chain != row[7]:
-                raise JournalDamaged(
-                    f"{self.folder / FILE}: entry {row[0]} (step {row[2]}) is damaged, or one before it is missing. "
-                    + _SALVAGE
-                )
+        rows = self._connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE seq > ? ORDER BY seq", (seq,))
+        for row in map(EntryRow._make, rows):
+            if damage := row.damage(chain):
+                raise JournalDamaged(f"{self.folder / FILE}: {damage}. {_SALVAGE}")
+            chain = row.chain
             yield read_entry(row)
 
     def forecast_row(self, step: int) -> tuple | None:
@@ -165,11 +162,7 @@ class Journal:
             "SELECT seq, chain, step FROM entries WHERE seq < ? ORDER BY seq LIMIT ?", (before_seq, _CHUNK)
         ).fetchall()
         # A late label stays as long as any observation before it in the journal does.
-        old: list[tuple] = []
-        for row in rows:
-            if row[2] >= before_step:
-                break
-            old.append(row)
+        old = list(takewhile(lambda row: row[-1] < before_step, rows))
         if not old:
             return 0
         last_seq, chain, _ = old[-1]
@@ -194,7 +187,7 @@ class Journal:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def _one(self, where: str, *values) -> Entry | None:
-        row = self._connection.execute(f"SELECT {_ENTRY} FROM entries WHERE {where}", values).fetchone()
+        row = self._connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE {where}", values).fetchone()
         return None if row is None else read_entry(row)
 
     @contextmanager

@@ -10,10 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from nashcast.errors import InvalidInput
-from nashcast.service.entries import Entry, Outcome, chained, read_entry, read_outcome, row_crc
+from nashcast.service.entries import ENTRY_COLUMNS, Entry, EntryRow, Outcome, read_entry, read_outcome, row_crc
 from nashcast.service.journal_schema import FILE, JournalDamaged, check_version
-
-_ENTRY = "seq, kind, step, key, x, y, at, chain"
 
 
 class JournalReader:
@@ -63,7 +61,7 @@ class JournalReader:
         offset: what is left of those steps when they are divided by `every`.
         """
         rows = self._connection.execute(
-            f"SELECT {_ENTRY} FROM entries WHERE step BETWEEN ? AND ? AND step % ? = ? ORDER BY step, kind",
+            f"SELECT {ENTRY_COLUMNS} FROM entries WHERE step BETWEEN ? AND ? AND step % ? = ? ORDER BY step, kind",
             (first, last, every, offset),
         )
         return map(read_entry, rows)
@@ -95,11 +93,11 @@ class JournalReader:
         names = dict(self._connection.execute("SELECT name, value FROM meta"))
         chain, count, step = int(names.get("chain_before", 0)), 0, None
         try:
-            for row in self._connection.execute(f"SELECT {_ENTRY} FROM entries ORDER BY seq"):
-                chain = chained(chain, row[:7])
-                if chain != row[7]:
-                    return count, step, f"entry {row[0]} (step {row[2]}) is damaged, or one before it is missing"
-                count, step = count + 1, row[2]
+            rows = self._connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries ORDER BY seq")
+            for row in map(EntryRow._make, rows):
+                if damage := row.damage(chain):
+                    return count, step, damage
+                chain, count, step = row.chain, count + 1, row.step
         except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
             return count, step, str(error)
         return count, step, None

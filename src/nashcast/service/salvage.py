@@ -9,10 +9,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.service.entries import chained
+from nashcast.service.entries import ENTRY_COLUMNS, OBSERVATION, EntryRow
 from nashcast.service.journal_schema import FILE, VERSION, JournalDamaged, migrate
-
-_ENTRY = "seq, kind, step, key, x, y, at, chain"
 
 
 class Salvaged(NamedTuple):
@@ -58,17 +56,15 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, source: Path, target
     new.execute("BEGIN IMMEDIATE")
     new.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
     try:
-        for row in old.execute(f"SELECT {_ENTRY} FROM entries ORDER BY seq"):
-            if until is not None and row[1] == 0 and row[2] > until:
-                stopped = f"step {row[2]} is past the end asked for"
+        for row in map(EntryRow._make, old.execute(f"SELECT {ENTRY_COLUMNS} FROM entries ORDER BY seq")):
+            if until is not None and row.kind == OBSERVATION and row.step > until:
+                stopped = f"step {row.step} is past the end asked for"
                 break
-            chain = chained(chain, row[:7])
-            if chain != row[7]:
-                stopped = f"entry {row[0]} (step {row[2]}) is damaged, or one before it is missing"
+            if stopped := row.damage(chain):
                 break
-            new.execute(f"INSERT INTO entries ({_ENTRY}) VALUES (?,?,?,?,?,?,?,?)", row)
-            count, last = count + 1, row[0]
-            step = row[2] if row[1] == 0 else step
+            new.execute(f"INSERT INTO entries ({ENTRY_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", row)
+            chain, count, last = row.chain, count + 1, row.seq
+            step = row.step if row.kind == OBSERVATION else step
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         stopped = str(error)
     if "seq_before" in meta:
@@ -81,7 +77,8 @@ def _copy_snapshots(old: sqlite3.Connection, new: sqlite3.Connection, source: Pa
     """Without the first observations, the state before those that are left is only in snapshots."""
     columns = "id, seq, step, chain, at, name, folder, files"
     for row in old.execute(f"SELECT {columns} FROM snapshots WHERE seq <= ?", (last,)).fetchall():
-        folder = source / "snapshots" / row[6]
+        *_, name, _ = row
+        folder = source / "snapshots" / name
         if folder.is_dir():
-            shutil.copytree(folder, target / "snapshots" / row[6])
+            shutil.copytree(folder, target / "snapshots" / name)
             new.execute(f"INSERT INTO snapshots ({columns}) VALUES (?,?,?,?,?,?,?,?)", row)

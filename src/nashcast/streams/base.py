@@ -31,7 +31,11 @@ class Stream(NamedTuple):
         return self.offset + self.unit * np.asarray(values)
 
     @property
+    def persistence(self) -> np.ndarray:
+        """The forecasts (steps, y_dim) that the target stays where it is."""
+        return np.vstack([self.start, self.targets[:-1]])
+
+    @property
     def persistence_mse(self) -> float:
-        """The error of forecasting that the target stays where it is, averaged over steps and coordinates."""
-        before = np.vstack([self.start, self.targets[:-1]])
-        return float(np.mean((self.targets - before) ** 2))
+        """Their error, averaged over steps and coordinates."""
+        return float(np.mean((self.targets - self.persistence) ** 2))

@@ -1,4 +1,4 @@
-"""Packages a stream may need that are not installed with nashcast itself."""
+"""Packages that are not installed with nashcast itself."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from nashcast.errors import InvalidInput
 
 
-def needed(module: str, package: str, extra: str) -> Any:
-    """The module; if its package is missing, the message says how to install it."""
+def needed(module: str, package: str, extra: str, argument: str = "stream") -> Any:
+    """The module; if its package is missing, the message says how to install it. argument: what needs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
         remedy = f"Install it: pip install 'nashcast[{extra}]'."
-        raise InvalidInput("stream", f"no package {package}", remedy) from None
+        raise InvalidInput(argument, f"no package {package}", remedy) from None

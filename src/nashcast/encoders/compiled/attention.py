@@ -168,9 +168,12 @@ def _row_of_one(q, level, k, v, count, row_key, dropped):
 
 
 @njit(cache=True, fastmath=_SUMS)
-def _gradient_of_one(row, level, share, k, v, count, row_key, dropped, d_k, d_v):
-    """Adds to d_k and d_v; returns Σ through_j k_j. row: q, d_o, the level of the gradient, and the scale."""
-    q, d_o, middle, scale = row
+def _gradient_of_one(row, level, share, arrays, count, row_key, dropped):
+    """Adds to d_k and d_v of the arrays k, v, d_k and d_v; returns Σ through_j k_j.
+
+    row: q, d_o, the level of the gradient, and the scale.
+    """
+    (q, d_o, middle, scale), (k, v, d_k, d_v) = row, arrays
     total = 0.0
     for j in range(count):
         weight = _power_of_two(_LOG2_E * q * k[j] - level) * share
@@ -189,8 +192,9 @@ def _level(q, low, high):
 
 
 @njit(cache=True, nogil=True)
-def attend(key, dropped, scale, Q, K, V, out):
+def attend(dropout, Q, K, V, out):
     """Fill out = dropout(softmax(QᵀK)) V, over what is not later. All (heads, size, length); scores are not scaled."""
+    key, dropped, scale = dropout
     heads, size, length = Q.shape
     weights, kept = np.empty(length), np.empty(length)
     for m in range(heads):
@@ -212,8 +216,9 @@ def attend(key, dropped, scale, Q, K, V, out):
 
 
 @njit(cache=True, nogil=True)
-def attend_backward(key, dropped, scale, Q, K, V, out, d_out, d_Q, d_K, d_V):
-    """The gradients of a loss by Q, K and V, from its gradient d_out by the result of `attend`, out."""
+def attend_backward(dropout, inputs, out, d_out, gradients):
+    """Fill the gradients of a loss by the inputs Q, K and V, from its gradient d_out by the result of `attend`, out."""
+    (key, dropped, scale), (Q, K, V), (d_Q, d_K, d_V) = dropout, inputs, gradients
     heads, size, length = Q.shape
     weights, gradient, kept = np.empty(length), np.empty(length), np.empty(length)
     d_K[:] = 0.0
@@ -227,9 +232,8 @@ def attend_backward(key, dropped, scale, Q, K, V, out, d_out, d_Q, d_K, d_V):
                 level, row_key = _level(q[0, i], low, high), _row_key(key, m, i)
                 total, _ = _row_of_one(_LOG2_E * q[0, i], level, k[0], v[0], i + 1, row_key, np.uint32(0))
                 row = (q[0, i], d_o[0, i], d_o[0, i] * o[0, i], scale)
-                d_q[0, i] = _gradient_of_one(
-                    row, level, 1.0 / total, k[0], v[0], i + 1, row_key, dropped, d_k[0], d_v[0]
-                )
+                arrays = (k[0], v[0], d_k[0], d_v[0])
+                d_q[0, i] = _gradient_of_one(row, level, 1.0 / total, arrays, i + 1, row_key, dropped)
                 continue
             _combine(q, i, k, weights)
             _softmax(weights, i + 1)

@@ -19,7 +19,7 @@ class Declared(NamedTuple):
     """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known.
 
     held_out: declared after the default federation was final.   title: what it is called, if not by its name.
-    group, beside: of the private-information benchmark, see streams.toml.
+    group, beside: of streams whose inputs belong to several owners, see streams.toml.
     """
 
     name: str
@@ -53,7 +53,8 @@ def _opened(declared: Declared) -> Stream:
 
 
 @lru_cache(maxsize=1)
-def _file() -> Mapping[str, Any]:
+def declarations() -> Mapping[str, Any]:
+    """What streams.toml says."""
     return tomllib.loads(
         (resources.files("nashcast.experiments.evaluation") / "streams.toml").read_text(encoding="utf-8")
     )
@@ -61,13 +62,13 @@ def _file() -> Mapping[str, Any]:
 
 def warmup_share() -> float:
     """The first share of every stream, in which settings may be chosen; the score is the rest."""
-    return float(_file()["warmup"])
+    return float(declarations()["warmup"])
 
 
 def every_declared() -> list[Declared]:
     return [
         Declared(each["name"], each.get("paper", False), each.get("shift"), held_out=each.get("held_out", False))
-        for each in _file()["stream"]
+        for each in declarations()["stream"]
     ]
 
 
@@ -75,25 +76,6 @@ def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> lis
     """Those held out, or all others, or of these the paper's."""
     found = [each for each in every_declared() if each.held_out == held_out]
     return [each for each in found if each.paper or not paper_only]
-
-
-def private_streams() -> list[Declared]:
-    """Those whose inputs belong to several owners."""
-    found = []
-    for each in _file()["private"]:
-        options = tuple(each.get("options", {}).items())
-        names = {key: each.get(key, "") for key in ("title", "group", "beside")}
-        found.append(Declared(each["name"], options=options, **names))
-    return found
-
-
-def private_named(text: str) -> Declared:
-    """By its label or its name in the catalogue."""
-    for each in private_streams():
-        if text in (each.label, each.name):
-            return each
-    entry(text)  # says what there is, if it is not there
-    return Declared(text)
 
 
 def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from functools import lru_cache
@@ -17,10 +17,11 @@ import nashcast
 from nashcast.experiments.build import stream_digest
 from nashcast.experiments.evaluation.declared import Declared
 from nashcast.experiments.evaluation.method import Method
-from nashcast.experiments.evaluation.methods import PERSISTENCE, chosen_methods, methods_for
+from nashcast.experiments.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
 from nashcast.experiments.evaluation.ours import FEDERATION
 from nashcast.experiments.evaluation.scoring import combined, score
 from nashcast.records.results import Results, settings_key
+from nashcast.streams import Stream
 
 SEEDS = (2024, 2025, 2026)
 # What a peer's numbers depend on, and what those of our own depend on besides.
@@ -31,18 +32,38 @@ _PEERS_CODE = (
 )  # fmt: skip
 _OWN_CODE = (
     *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
-    *(f"experiments/evaluation/private/{name}.py" for name in ("agents", "expert_run", "methods", "rules", "traffic")),
     "agents/", "encoders/", "federation/", "games/", "mixing/", "seeds.py",
 )  # fmt: skip
 
 
-class Task(NamedTuple):
-    """agents: kind of the owners' agents, empty outside the private-information benchmark."""
+class Contest(NamedTuple):
+    """Which methods take part on a stream, by name.
 
+    kind: tells the results of one contest from another's; empty for the federation beside its peers.
+    methods: called with the stream and the kind, in whatever process a task is carried out.
+    code: files beside nashcast's own on which the results depend.
+    """
+
+    kind: str
+    methods: Callable[[Stream, str], Mapping[str, Method]]
+    code: tuple[Path, ...] = ()
+
+    def on(self, stream: Stream) -> dict[str, Method]:
+        return dict(self.methods(stream, self.kind))
+
+
+def _beside_peers(stream: Stream, kind: str) -> dict[str, Method]:
+    return all_methods()
+
+
+BESIDE_PEERS = Contest("", _beside_peers)
+
+
+class Task(NamedTuple):
     stream: Declared
     method: str
     seed: int
-    agents: str = ""
+    contest: Contest = BESIDE_PEERS
 
 
 class Outcome(NamedTuple):
@@ -60,19 +81,19 @@ def evaluate(
     seeds: Sequence[int],
     folder: Path,
     *,
-    agents: str = "",
+    contest: Contest = BESIDE_PEERS,
     jobs: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Outcome]:
-    """names: of methods or families, None for all.   agents: kind of the owners' agents, if inputs are private."""
+    """names: of methods or families, None for all."""
     outcomes: list[Outcome] = []
     tasks: dict[Task, str] = {}
     wanted: list[tuple[Declared, Method, list[Task]]] = []
     for stream in streams:
         digest = stream_digest(stream.open())
-        for method in chosen_methods(names, methods_for(stream.open(), agents)).values():
+        for method in chosen_methods(names, contest.on(stream.open())).values():
             used = list(seeds if method.random else seeds[:1]) if method.installed else []
-            wanted.append((stream, method, [Task(stream, method.name, seed, agents) for seed in used]))
+            wanted.append((stream, method, [Task(stream, method.name, seed, contest) for seed in used]))
             tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
     store = Results(folder / "results")
     done = store.done()
@@ -113,8 +134,8 @@ def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any
 def carry_out(task: Task) -> dict[str, Any]:
     """One task, in whatever process this is. A method that fails is a result too, and says why."""
     stream = task.stream.open()
-    method = methods_for(stream, task.agents)[task.method]
-    rivals = task.method in (FEDERATION, PERSISTENCE) and not task.agents
+    method = task.contest.on(stream)[task.method]
+    rivals = task.method in (FEDERATION, PERSISTENCE) and not task.contest.kind
     try:
         found = score(method, task.stream, task.seed, rivals)
         return found if method.traffic is None else found | method.traffic(stream)._asdict()
@@ -126,21 +147,23 @@ def carry_out(task: Task) -> dict[str, Any]:
 
 
 def _key(task: Task, method: Method, digest: str) -> str:
-    own = bool(task.agents) or method.family in ("ours", "agents", "experts")
+    own = bool(task.contest.kind) or method.family in ("ours", "agents", "experts")
     installed = ""
     if method.package:
         with suppress(PackageNotFoundError):
             installed = version(method.package)
     what = {"stream": digest, "shift": task.stream.shift, "method": task.method, "seed": task.seed}
-    if task.agents:
-        what |= {"agents": task.agents, "owners": dict(task.stream.open().owners)}
-    return settings_key({**what, "package": installed, "code": code_digest(own)})
+    if task.contest.kind:
+        what |= {"agents": task.contest.kind, "owners": dict(task.stream.open().owners)}
+    return settings_key({**what, "package": installed, "code": code_digest(own, task.contest.code)})
 
 
-@lru_cache(maxsize=2)
-def code_digest(own: bool) -> str:
-    """Of the code a result depends on: a result of other code is not taken for one of this."""
+@lru_cache(maxsize=4)
+def code_digest(own: bool, more: tuple[Path, ...] = ()) -> str:
+    """Of the code a result depends on: a result of other code is not taken for one of this. more: files besides."""
     root, found = Path(nashcast.__file__).parent, hashlib.sha256()
+    for path in more:
+        found.update(path.name.encode() + path.read_bytes())
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if name.startswith(_PEERS_CODE + _OWN_CODE if own else _PEERS_CODE):

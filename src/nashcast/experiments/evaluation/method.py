@@ -19,14 +19,6 @@ FAMILIES = {
     "river": "models of the package river",
     "reservoirpy": "models of the package reservoirpy",
 }
-# The families of the private-information benchmark.
-PRIVATE_FAMILIES = {
-    "ours": "the federation and its parts",
-    "agents": "each owner's agent alone",
-    "experts": "mixtures of the agents' own forecasts",
-    "pooled": "limits: all inputs in one place",
-    "baselines": "persistence",
-}
 # Who the federation has to beat: everybody but its own parts.
 PEERS = ("baselines", "experts", "river", "reservoirpy")
 

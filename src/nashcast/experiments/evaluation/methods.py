@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from nashcast.errors import InvalidInput
 from nashcast.experiments.baselines import BASELINES
 from nashcast.experiments.evaluation import experts, ours, reservoir_peers, river_peers
-from nashcast.experiments.evaluation.method import FAMILIES, PRIVATE_FAMILIES, Method
+from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.prequential import timed
-from nashcast.experiments.evaluation.private.methods import private_methods
-from nashcast.streams import Stream
 from nashcast.streams.suggest import near
 
 PERSISTENCE = "persistence"
@@ -26,16 +24,11 @@ def all_methods() -> dict[str, Method]:
     return {method.name: method for method in found}
 
 
-def methods_for(stream: Stream, agents: str = "") -> dict[str, Method]:
-    """agents: kind of the owners' agents in the private-information benchmark, empty for the evaluation of peers."""
-    return {method.name: method for method in private_methods(stream, agents)} if agents else all_methods()
-
-
 def chosen_methods(names: Sequence[str] | None, known: dict[str, Method]) -> dict[str, Method]:
     """names: of methods or families, None for all. The federation and persistence are always among them."""
     if names is None:
         return known
-    families = PRIVATE_FAMILIES if any(method.family == "pooled" for method in known.values()) else FAMILIES
+    families = list(dict.fromkeys(method.family for method in known.values()))
     for name in names:
         if name not in known and name not in families:
             remedy = (

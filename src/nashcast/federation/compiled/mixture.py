@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from nashcast.games.lookback.compiled import cholesky
@@ -15,23 +14,19 @@ def mixture_scratch(rows, agents):
 
 
 @njit(cache=True, nogil=True)
-def fill_mixture_weights(forecasts, targets, y_dim, ridge, budget, discount, scratch, weights):
-    """The compiled form: rows of (steps · y_dim) past forecasts and targets, oldest first; fills `weights`."""
+def fill_mixture_weights(forecasts, targets, ridge, budget, scratch, weights):
+    """The weights of one past step: its forecasts (y_dim, agents) and targets (y_dim,); fills `weights`."""
     rows, N = forecasts.shape
     deviations, system = scratch[:rows], scratch[rows:]
     missed = scratch[rows + min(rows, N)]
-    weight = 1.0
-    for r in range(rows - 1, -1, -1):
-        if r < rows - 1 and (r + 1) % y_dim == 0:
-            weight *= discount
-        root = np.sqrt(weight)
+    for r in range(rows):
         mean = 0.0
         for i in range(N):
             mean += forecasts[r, i]
         mean /= N
         for i in range(N):
-            deviations[r, i] = root * (forecasts[r, i] - mean)
-        missed[r] = root * (targets[r] - budget * mean)
+            deviations[r, i] = forecasts[r, i] - mean
+        missed[r] = targets[r] - budget * mean
 
     if rows <= N:
         # ỸỸᵀ + κI over rows, then v = Ỹᵀ x.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import erfc, exp, pi, sqrt, tanh
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 RELU, HARD_SIGMOID, TANH = 0, 1, 2
@@ -15,6 +16,15 @@ CODES = {"relu": RELU, "hard_sigmoid": HARD_SIGMOID, "tanh": TANH}
 LARGEST_NOISE = 6.0
 # Beyond this many standard deviations Φ and φ are 0 or 1 in float64, and u itself may overflow.
 CERTAIN = 40.0
+
+
+class Echo(NamedTuple):
+    """One echo state's settings. activation: its code.   recurrent: B, (y_dim, y_dim).   noise: σ, (y_dim,)."""
+
+    activation: int
+    leak: float
+    recurrent: np.ndarray
+    noise: np.ndarray
 
 
 class Tails(NamedTuple):
@@ -138,11 +148,12 @@ def drawn_steps(activation, steps):
 
 
 @njit(cache=True, nogil=True)
-def fill_echo_moments(activation, leak, drive, recurrent, start, noise, normals, scratch, mean, covariance):
+def fill_echo_moments(echo, drive, start, normals, scratch, mean, covariance):
     """The compiled form. normals: (samples, steps, features).   scratch: (2, samples, y_dim).
 
     Only `drawn_steps` of the normals are used: the first step is known, and the last of a closed form is not drawn.
     """
+    activation, leak, recurrent, noise = echo
     steps, p, d = drive.shape
     samples = len(normals)
     exact = activation != TANH

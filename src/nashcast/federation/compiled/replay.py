@@ -36,7 +36,15 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
     """
     need_numba("replay")
     from nashcast.federation.compiled.mixture import mixture_scratch
-    from nashcast.federation.compiled.replay_loop import run_loop
+    from nashcast.federation.compiled.replay_loop import (
+        AgentSettings,
+        EchoStates,
+        LoopMemory,
+        Results,
+        Rules,
+        Series,
+        run_loop,
+    )
     from nashcast.games.lookback.compiled.plan import plan_for
 
     agents, keys, settings, p, start = federation.for_replay()
@@ -70,19 +78,27 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
     covariance = _flat(
         [np.empty((R, 0)) if not varies else _covariance(part, R) for part, varies in zip(parts, noisy, strict=True)], R
     )  # fmt: skip
-    echo = _echo_tables(parts, R, p)
     D, top = sum(sizes), max(sizes)
     forecasts, weights, own = np.empty((R, p)), np.empty((R, N)), np.empty((R, N, p))
-    fallbacks = run_loop(
-        plan.header, plan.agents, plan.chunks, features, means, covariance, np.concatenate([start[None], Y[skip:]]),
+    settings_of_agents = AgentSettings(
         _column(parts, "ridge"), _column(parts, "decay"), np.array([part.window for part in parts]),
-        _column(parts, "forgetting"), np.array([part.relative for part in parts]), *echo, np.array(keys),
-        T, every, settings.anchored, settings.ridge, settings.budget, bool(any(noisy)),
+        _column(parts, "forgetting"), np.array([part.relative for part in parts]), np.array(keys),
+    )  # fmt: skip
+    memory = LoopMemory(
         np.zeros((R, N, p)), np.zeros((N, top, top)), np.zeros((N, top)), np.empty((top, top)), np.zeros(D),
         np.empty((mixture_scratch(p, N), max(p, N))), np.empty((p, N)), np.empty(plan.common), np.empty(plan.work),
         np.empty((max(T, 1), D)), np.empty((max(T, 1) + 1, N, p)), np.empty((max(T, 1), features.shape[1])),
-        np.zeros((max(T, 1), covariance.shape[1])), forecasts, weights, own,
+        np.zeros((max(T, 1), covariance.shape[1])),
     )  # fmt: skip
+    fallbacks = run_loop(
+        (plan.header, plan.agents, plan.chunks),
+        Series(features, means, covariance, np.concatenate([start[None], Y[skip:]])),
+        settings_of_agents,
+        EchoStates(*_echo_tables(parts, R, p)),
+        Rules(T, every, settings.anchored, settings.ridge, settings.budget, bool(any(noisy))),
+        memory,
+        Results(forecasts, weights, own),
+    )
     if skip:
         forecasts, weights, own = (np.concatenate([np.zeros((1, *a.shape[1:])), a]) for a in (forecasts, weights, own))
     return Replay(forecasts, weights, own, float(np.mean((forecasts - Y) ** 2)), fallbacks)
@@ -102,12 +118,16 @@ def replay_many(
     results = []
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
         # Compiled loops run side by side; making and encoding, in Python, take turns.
-        for result in pool.map(lambda run: replay_any(run[0](), run[1], run[2]), runs):
+        for result in pool.map(lambda run: _made_and_replayed(*run), runs):
             results.append(result)
             finished += 1
             if progress is not None:
                 progress(finished)
     return results
+
+
+def _made_and_replayed(make: Callable[[], PaperFederation], inputs: np.ndarray, targets: np.ndarray) -> Replay:
+    return replay_any(make(), inputs, targets)
 
 
 def _part(agent, inputs, y_dim, key) -> ReplayPart:

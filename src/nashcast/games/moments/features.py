@@ -122,14 +122,12 @@ def echo_moments(
     rng: np.random.Generator,
     samples: int = 100,
     activation: str = "hard_sigmoid",
-    leak: float = 1.0,
 ) -> Moments:
     r"""Moments over a window of an echo state, $Z_t = h(A x_t + B Z_{t-1} + b + \sigma W_t)$, given its first state.
 
     drive: $A x_t + b$, shape (steps, y_dim, features); its first entry is not used, since $Z_0$ is known.
     recurrent: $B$, shape (y_dim, y_dim).   start: $Z_0$, shape (y_dim, features).   noise: $\sigma_k \ge 0$.
     rng: a named generator (`seeds.generator`).   samples: paths drawn.   activation: hard_sigmoid, relu or tanh.
-    leak: $0 < l \le 1$, with $Z_t = (1 - l) Z_{t-1} + l\,h(…)$ where it is below 1.
 
     One set of paths serves every expectation. The last step of each path has closed-form moments for the hard sigmoid
     and ReLU, so only what leads up to it is sampled: the step after the start is exact. For tanh all is sampled.
@@ -145,10 +143,9 @@ def echo_moments(
         raise InvalidInput("activation", repr(activation), f"Pass one of {', '.join(sorted(ACTIVATIONS))}.")
     if not isinstance(rng, np.random.Generator):
         raise InvalidInput("rng", check.describe(rng), "Pass a generator, for example seeds.generator(2024, 'echo').")
-    memory = check.number("leak", leak, above=0.0, max=1.0)
     normals = rng.standard_normal((draws, T, d))
     first, last = drawn_steps(activation, T)
-    return sample_echo_moments(EchoParameters(h, B, sigma, draws, activation, memory), Z0, normals[:, first:last])
+    return sample_echo_moments(EchoParameters(h, B, sigma, draws, activation), Z0, normals[:, first:last])
 
 
 class EchoParameters(NamedTuple):
@@ -159,7 +156,7 @@ class EchoParameters(NamedTuple):
     noise: np.ndarray  # σ, (y_dim,)
     samples: int
     activation: str
-    leak: float
+    leak: float = 1.0
 
 
 def drawn_steps(activation: str, steps: int) -> tuple[int, int]:

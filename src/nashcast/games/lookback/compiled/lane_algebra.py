@@ -5,6 +5,8 @@ A matrix is consecutive rows of the work memory, its entries row by row; a symme
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from numba import njit
 
 from nashcast.games.lookback.compiled.lanes import (
@@ -21,8 +23,17 @@ from nashcast.games.lookback.compiled.lanes import (
     whole_number,
 )
 
-# Columns of the plan's table of agents: size, and where features, covariance and decoder start.
-COLUMNS = 4
+# Columns of the plan's table of agents: size, and where features, covariance and decoder start; and their number.
+SIZE, FEATURES, COVARIANCE, DECODER, COLUMNS = range(5)
+
+
+class ChunkAgents(NamedTuple):
+    """The agents of one chunk in the plan's table of agents."""
+
+    table: int  # address of the table
+    first: int  # the first agent
+    here: int  # how many there are, at most LANES
+    widest: int  # the largest number of features
 
 
 @njit(cache=True)
@@ -48,31 +59,36 @@ def gather(work, row, values, first, here, otherwise):
 
 
 @njit(cache=True)
-def _all_alike(agents, column, agent, here, length):
-    """Whether the chunk is full and every agent in it has `length` numbers, so that they lie at one stride."""
-    if here < LANES:
-        return False
-    first = whole_number(agents, agent * COLUMNS + column)
-    return whole_number(agents, (agent + here) * COLUMNS + column) - first == LANES * length
+def place_of(chunk, lane, column):
+    """Where in its array the numbers of one agent start; of the lane behind the last, where the last one's end."""
+    return whole_number(chunk.table, (chunk.first + lane) * COLUMNS + column)
 
 
 @njit(cache=True)
-def gather_blocks(work, row, values, agents, column, agent, here, blocks, square, widest):
+def _all_alike(chunk, column, length):
+    """Whether the chunk is full and every agent in it has `length` numbers, so that they lie at one stride."""
+    if chunk.here < LANES:
+        return False
+    return place_of(chunk, chunk.here, column) - place_of(chunk, 0, column) == LANES * length
+
+
+@njit(cache=True)
+def gather_blocks(work, row, values, chunk, column, blocks, square):
     """Each agent's `blocks` blocks of size (or size × size if `square`) numbers, 0 where it has fewer features.
 
-    `agents` is the plan's table, `column` where in `values` an agent's numbers start.
+    `column` says where in `values` an agent's numbers start.
     """
+    widest = chunk.widest
     length = widest * widest if square else widest
-    if _all_alike(agents, column, agent, here, blocks * length):
-        first = whole_number(agents, agent * COLUMNS + column)
+    if _all_alike(chunk, column, blocks * length):
+        first = place_of(chunk, 0, column)
         for i in range(blocks * length):
             store(work, row + i, load_strided(values, first + i, blocks * length))
         return
     clear(work, row, blocks * length)
-    for lane in range(here):
-        entry = (agent + lane) * COLUMNS
-        d, place = whole_number(agents, entry), whole_number(agents, entry + column)
-        if whole_number(agents, entry + COLUMNS + column) == place:
+    for lane in range(chunk.here):
+        d, place = place_of(chunk, lane, SIZE), place_of(chunk, lane, column)
+        if place_of(chunk, lane + 1, column) == place:
             continue
         for block in range(blocks):
             for g in range(d if square else 1):
@@ -83,16 +99,15 @@ def gather_blocks(work, row, values, agents, column, agent, here, blocks, square
 
 
 @njit(cache=True)
-def scatter_blocks(work, row, values, agents, column, agent, here, widest):
+def scatter_blocks(work, row, values, chunk, column):
     """Write each agent's block of size numbers to its place in `values`."""
-    if _all_alike(agents, column, agent, here, widest):
-        first = whole_number(agents, agent * COLUMNS + column)
-        for f in range(widest):
-            store_strided(values, first + f, widest, load(work, row + f))
+    if _all_alike(chunk, column, chunk.widest):
+        first = place_of(chunk, 0, column)
+        for f in range(chunk.widest):
+            store_strided(values, first + f, chunk.widest, load(work, row + f))
         return
-    for lane in range(here):
-        entry = (agent + lane) * COLUMNS
-        d, place = whole_number(agents, entry), whole_number(agents, entry + column)
+    for lane in range(chunk.here):
+        d, place = place_of(chunk, lane, SIZE), place_of(chunk, lane, column)
         for f in range(d):
             set_number(values, place + f, number(work, (row + f) * LANES + lane))
 

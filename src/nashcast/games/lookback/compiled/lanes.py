@@ -11,7 +11,6 @@ its users, which at a few microseconds a game would be most of the time.
 from __future__ import annotations
 
 import operator
-from math import inf
 from typing import Any
 
 from llvmlite import ir
@@ -185,12 +184,3 @@ for _operators, _instruction in (
 ):
     for _operator in _operators:
         overload(_operator)(_arithmetic(_instruction))
-
-
-@njit(cache=True)
-def finite_between(memory, first, last):
-    """Whether the numbers first … last-1 at an address are finite."""
-    bad = False
-    for i in range(first, last):
-        bad |= not abs(number(memory, i)) < inf
-    return not bad

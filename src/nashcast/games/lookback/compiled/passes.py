@@ -2,89 +2,44 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit, prange
 
 from nashcast.games.lookback.compiled import agents as agent_side
+from nashcast.games.lookback.compiled import noise
+from nashcast.games.lookback.compiled.agents import StepSize
 from nashcast.games.lookback.compiled.cores import for_one_and_many_cores
 from nashcast.games.lookback.compiled.lane_algebra import (
-    COLUMNS,
+    COVARIANCE,
+    DECODER,
+    FEATURES,
     clear,
     gather,
     gather_blocks,
     gather_states,
+    place_of,
     scatter_blocks,
     scatter_states,
     triangle,
 )
-from nashcast.games.lookback.compiled.lanes import (
-    LANES,
-    address,
-    first_row,
-    load,
-    number,
-    set_number,
-    splat,
-    store,
-    whole_number,
-)
-from nashcast.games.lookback.compiled.plan import (
-    COVARIANCE,
-    DECODER,
-    FEATURES,
-    ROW,
-    WIDEST,
-    chunk_rows,
-    common_places,
-    read_shape,
-    rule_rows,
-    scratch_rows,
-)
+from nashcast.games.lookback.compiled.lanes import LANES, address, first_row, load, number, set_number, splat, store
+from nashcast.games.lookback.compiled.memory import NUMBER, Memory, chunk_agents_of, chunk_rows_of, scratch_of
+from nashcast.games.lookback.compiled.plan import common_places, read_shape, rule_rows
 from nashcast.games.lookback.compiled.sums import add_parts, point_from_forecasts, point_from_last, solve_sums
 
-NUMBER = 8  # bytes
-
-
-class Memory(NamedTuple):
-    """Addresses of one game's arrays, and the length of a step's row in those that have one for each step."""
-
-    header: int
-    agents: int
-    chunks: int
-    means: int
-    features: int
-    feature_row: int
-    covariance: int
-    covariance_row: int
-    prior: int
-    decoder_row: int
-    weights: int
-    targets: int
-    decay: int
-    ridge: int
-    common: int
-    work: int
-    decoders: int
-    states: int
-
 
 @njit(cache=True)
-def scratch_of(shape, part):
-    first = shape.scratch_row + part * shape.scratch_rows
-    return scratch_rows(first, shape.lookback, shape.y_dim, shape.top, shape.noisy, shape.tensor_k)
-
-
-@njit(cache=True)
-def chunk_rows_of(shape, chunks, chunk):
-    return chunk_rows(whole_number(chunks, 2 * chunk + ROW), shape.lookback, shape.y_dim, shape.pairwise)
-
-
-@njit(cache=True)
-def _set_penalty(work, rows, scratch, ridge, agent, here):
-    gather(work, scratch.penalty, ridge, agent, here, 1.0)
+def _set_penalty(work, rows, scratch, ridge, chunk):
+    gather(work, scratch.penalty, ridge, chunk.first, chunk.here, 1.0)
     store(work, scratch.penalty, load(work, rows.discount) * load(work, scratch.penalty))
+
+
+@njit(cache=True)
+def _set_weights(memory, shape, scratch, chunk, steps):
+    """The weights of the last `steps` steps of the window, the last one first."""
+    for j in range(steps):
+        first = (shape.lookback - 1 - j) * shape.agents + chunk.first
+        gather(memory.work, scratch.weights + j, memory.weights, first, chunk.here, 0.0)
 
 
 @njit(cache=True)
@@ -92,16 +47,16 @@ def _collect_noise(memory, shape, at, rows, scratch, back):
     p, work = shape.y_dim, memory.work
     k = (back + 1) * p
     if k <= shape.tensor_k:
-        agent_side.noise_from_tensor(work, rows, scratch, memory.common, at.tensor, k)
+        noise.noise_from_tensor(work, rows, scratch, memory.common + at.tensor * NUMBER, k)
         return
     clear(work, scratch.noise_kappa, triangle(k))
     clear(work, scratch.noise_sigma, k)
-    for chunk in range(shape.chunks):
-        other = chunk_rows_of(shape, memory.chunks, chunk)
-        widest = whole_number(memory.chunks, 2 * chunk + WIDEST)
-        rule = rule_rows(other.rule, back, shape.lookback, p, widest, shape.has_prior)
-        for lane in range(min(LANES, shape.agents - chunk * LANES)):
-            agent_side.add_noise_of(work, rows, scratch, other, rule, lane, k, p)
+    for place in range(shape.chunks):
+        chunk, other = chunk_agents_of(memory, shape, place), chunk_rows_of(shape, memory.chunks, place)
+        rule = rule_rows(other.rule, back, shape.lookback, p, chunk.widest, shape.has_prior)
+        size = StepSize(k, p, chunk.widest, shape.has_prior)
+        for lane in range(chunk.here):
+            noise.add_noise_of(work, rows, scratch, other, rule, lane, size)
 
 
 @njit(cache=True)
@@ -112,12 +67,13 @@ def backward_part(memory, back, part):
     t, k, stride = T - 1 - back, (back + 1) * p, T * p
     at = common_places(T, p, shape.tensor_k)
     scratch = scratch_of(shape, part)
-    work, common, agents = memory.work, memory.common, memory.agents
+    work = memory.work
     means = memory.means + t * memory.feature_row * NUMBER
     covariance = memory.covariance + t * memory.covariance_row * NUMBER
     prior = memory.prior + t * memory.decoder_row * NUMBER
     target = memory.targets + t * p * NUMBER
-    last_shift, carried = at.shifts + (back - 1) * stride, at.bases + (back - 1) * stride * stride
+    last_shift = memory.common + (at.shifts + (back - 1) * stride) * NUMBER
+    carried = memory.common + (at.bases + (back - 1) * stride * stride) * NUMBER
     as_tensor = shape.noisy and t > 0 and k <= shape.tensor_k
     by_agent = shape.noisy and t > 0 and k > shape.tensor_k
     clear(work, scratch.sum_F, k * k)
@@ -126,59 +82,57 @@ def backward_part(memory, back, part):
     if as_tensor:
         clear(work, scratch.sum_tensor, triangle(k) ** 2)
         clear(work, scratch.sum_cross, k * triangle(k))
-    for chunk in range(part * shape.chunks // shape.parts, (part + 1) * shape.chunks // shape.parts):
-        agent = chunk * LANES
-        here = min(LANES, shape.agents - agent)
-        d = whole_number(memory.chunks, 2 * chunk + WIDEST)
-        rows = chunk_rows_of(shape, memory.chunks, chunk)
-        first_spread = whole_number(agents, agent * COLUMNS + COVARIANCE)
-        noisy = whole_number(agents, (agent + here) * COLUMNS + COVARIANCE) > first_spread
+    for place in range(part * shape.chunks // shape.parts, (part + 1) * shape.chunks // shape.parts):
+        chunk, rows = chunk_agents_of(memory, shape, place), chunk_rows_of(shape, memory.chunks, place)
+        d, here = chunk.widest, chunk.here
+        noisy = place_of(chunk, here, COVARIANCE) > place_of(chunk, 0, COVARIANCE)
 
         if back == 0:
             store(work, rows.discount, splat(1.0))
             for lane in range(here):
-                set_number(work, rows.fading * LANES + lane, np.exp(-number(memory.decay, agent + lane)))
+                set_number(work, rows.fading * LANES + lane, np.exp(-number(memory.decay, chunk.first + lane)))
             for lane in range(here, LANES):
                 set_number(work, rows.fading * LANES + lane, 1.0)
         else:
             rule = rule_rows(rows.rule, back - 1, T, p, d, has_prior)
-            _set_penalty(work, rows, scratch, memory.ridge, agent, here)
+            _set_penalty(work, rows, scratch, memory.ridge, chunk)
             if has_prior:
                 last_prior = prior + memory.decoder_row * NUMBER
-                gather_blocks(work, scratch.prior, last_prior, agents, DECODER, agent, here, 1, False, d)
+                gather_blocks(work, scratch.prior, last_prior, chunk, DECODER, 1, False)
             if shape.noisy:
                 _collect_noise(memory, shape, at, rows, scratch, back - 1)
-            agent_side.carry_value(work, rows, rule, scratch, common, last_shift, k - p, p, d, shape.noisy, has_prior)
+            before = StepSize(k - p, p, d, has_prior)
+            agent_side.carry_value(work, rows, rule, scratch, last_shift, before, shape.noisy)
             store(work, rows.discount, load(work, rows.discount) * load(work, rows.fading))
 
         rule = rule_rows(rows.rule, back, T, p, d, has_prior)
-        _set_penalty(work, rows, scratch, memory.ridge, agent, here)
-        gather_blocks(work, scratch.mean, means, agents, FEATURES, agent, here, p, False, d)
+        size = StepSize(k, p, d, has_prior)
+        _set_penalty(work, rows, scratch, memory.ridge, chunk)
+        gather_blocks(work, scratch.mean, means, chunk, FEATURES, p, False)
         if has_prior:
-            gather_blocks(work, scratch.prior, prior, agents, DECODER, agent, here, 1, False, d)
+            gather_blocks(work, scratch.prior, prior, chunk, DECODER, 1, False)
         if noisy:
-            gather_blocks(work, scratch.covariance, covariance, agents, COVARIANCE, agent, here, p * p, True, d)
-        for j in range(back + 1):
-            gather(work, scratch.weights + j, memory.weights, (T - 1 - j) * shape.agents + agent, here, 0.0)
+            gather_blocks(work, scratch.covariance, covariance, chunk, COVARIANCE, p * p, True)
+        _set_weights(memory, shape, scratch, chunk, back + 1)
 
         agent_side.append_functionals(work, rows, target, k - p, p)
-        agent_side.form_basis(work, scratch.basis, scratch.weights, common, carried, stride, back, p)
-        agent_side.form_rule(work, rows, rule, scratch, k, p, d, noisy, has_prior)
-        agent_side.add_to_sums(work, rule, scratch, k, p, d, has_prior)
+        agent_side.form_basis(work, scratch, carried, stride, back, p)
+        agent_side.form_rule(work, rows, rule, scratch, size, noisy)
+        agent_side.add_to_sums(work, rule, scratch, size)
         if as_tensor and noisy:
             square, cross = scratch.noise_square, scratch.noise_cross
-            agent_side.form_noise(work, rule, scratch, square, cross, p, d, has_prior)
-            agent_side.add_to_noise_tensor(work, rule, scratch, square, cross, k, p)
+            noise.form_noise(work, rule, scratch, square, cross, size)
+            noise.add_to_noise_tensor(work, rule, scratch, square, cross, k, p)
         if by_agent:
             for row in range(k * p):
                 store(work, rows.basis + row, load(work, scratch.basis + row))
             if noisy:
-                agent_side.form_noise(work, rule, scratch, rows.noise_square, rows.noise_cross, p, d, has_prior)
+                noise.form_noise(work, rule, scratch, rows.noise_square, rows.noise_cross, size)
             else:
                 clear(work, rows.noise_square, p**4)
                 clear(work, rows.noise_cross, p**3)
         if t == 0:
-            gather_states(work, scratch.state, memory.states, agent, here, p)
+            gather_states(work, scratch.state, memory.states, chunk.first, here, p)
             agent_side.add_weighted_forecasts(work, scratch, T, p)
 
 
@@ -189,29 +143,26 @@ def forward_part(memory, first, last, part):
     p, T, has_prior = shape.y_dim, shape.lookback, shape.has_prior
     at = common_places(T, p, shape.tensor_k)
     scratch = scratch_of(shape, part)
-    work, agents, states = memory.work, memory.agents, memory.states
+    work, states = memory.work, memory.states
     state_row = shape.agents * p * NUMBER
     clear(work, scratch.sum_state, T * p)
-    for chunk in range(part * shape.chunks // shape.parts, (part + 1) * shape.chunks // shape.parts):
-        agent = chunk * LANES
-        here = min(LANES, shape.agents - agent)
-        d = whole_number(memory.chunks, 2 * chunk + WIDEST)
-        rows = chunk_rows_of(shape, memory.chunks, chunk)
-        gather_states(work, scratch.state, states + first * state_row, agent, here, p)
+    for place in range(part * shape.chunks // shape.parts, (part + 1) * shape.chunks // shape.parts):
+        chunk, rows = chunk_agents_of(memory, shape, place), chunk_rows_of(shape, memory.chunks, place)
+        d, here = chunk.widest, chunk.here
+        gather_states(work, scratch.state, states + first * state_row, chunk.first, here, p)
         for t in range(first, last):
             back = T - 1 - t
             rule = rule_rows(rows.rule, back, T, p, d, has_prior)
-            point = at.points + back * T * p
+            point = memory.common + (at.points + back * T * p) * NUMBER
             features = memory.features + t * memory.feature_row * NUMBER
             decoders = memory.decoders + t * memory.decoder_row * NUMBER
-            agent_side.answer(work, rule, scratch, memory.common, point, (back + 1) * p, p, d, has_prior)
-            gather_blocks(work, scratch.mean, features, agents, FEATURES, agent, here, p, False, d)
+            agent_side.answer(work, rule, scratch, point, StepSize((back + 1) * p, p, d, has_prior))
+            gather_blocks(work, scratch.mean, features, chunk, FEATURES, p, False)
             agent_side.move(work, scratch, p, d)
-            scatter_blocks(work, scratch.prior, decoders, agents, DECODER, agent, here, d)
-            scatter_states(work, scratch.state, states + (t + 1) * state_row, agent, here, p)
+            scatter_blocks(work, scratch.prior, decoders, chunk, DECODER)
+            scatter_states(work, scratch.state, states + (t + 1) * state_row, chunk.first, here, p)
         if last < T:
-            for j in range(T - last):
-                gather(work, scratch.weights + j, memory.weights, (T - 1 - j) * shape.agents + agent, here, 0.0)
+            _set_weights(memory, shape, scratch, chunk, T - last)
             agent_side.add_weighted_forecasts(work, scratch, T - last, p)
 
 
@@ -252,16 +203,20 @@ def _foresee(memory):
         point_from_last(memory.common, at, back, shape.lookback, shape.y_dim)
 
 
-def _play(
-    header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior,
-    common, work, decoders, states, as_expected,
-):  # fmt: skip
+def _play(plan, game, workspace, as_expected):
     """Solve one game and play it from states[0]. Returns -1, or the step whose coupling matrix cannot be inverted.
 
-    header, agents, chunks: the plan.   means: m, features: Z as drawn, covariance, prior: β̄, in flat rows.
-    weights: w, (lookback, agents).   targets: y, (lookback, y_dim).   decay: α.   ridge: γ.
-    common, work, decoders, states: filled.   as_expected: Z is m, so the forward play needs no further sums.
+    plan: header, agents and chunks of the plan.
+    game: means m, features Z as drawn, covariance, prior β̄, each in flat rows; weights w, (lookback, agents); targets
+    y, (lookback, y_dim); decay α and ridge γ of each agent.
+    workspace: common, work, decoders and states, which are filled.
+    as_expected: Z is m, so the forward play needs no further sums.
+
+    All but the last are plain tuples of arrays: numba takes these from Python faster than named ones.
     """
+    header, agents, chunks = plan
+    means, features, covariance, prior, weights, targets, decay, ridge = game
+    common, work, decoders, states = workspace
     # Written out here: loops over threads know a tuple's parts only where it is made.
     memory = Memory(
         address(header), address(agents), address(chunks), address(means), address(features), features.shape[1],
@@ -269,7 +224,7 @@ def _play(
         address(targets), address(decay), address(ridge), address(common), first_row(work), address(decoders),
         address(states),
     )  # fmt: skip
-    T, parts = targets.shape[0], header[9]
+    T, parts = targets.shape[0], read_shape(address(header)).parts
     for back in range(T):
         for part in prange(parts):
             backward_part(memory, back, part)

@@ -25,8 +25,7 @@ from nashcast.games.lookback.problem import FEW_AGENTS, Layout
 # Sums are formed part by part in a fixed order, so a result does not depend on the number of threads.
 PARTS = 64
 
-# Columns of Plan.agents (lane_algebra.COLUMNS of them) and of Plan.chunks.
-SIZE, FEATURES, COVARIANCE, DECODER = 0, 1, 2, 3
+# Columns of Plan.chunks.
 WIDEST, ROW = 0, 1
 
 
@@ -254,6 +253,7 @@ _small_plan, _large_plan = lru_cache(maxsize=32)(_plan), lru_cache(maxsize=1)(_p
 
 @njit(cache=True)
 def read_shape(header):
+    """The shape from the address of Plan.header: its numbers in the order of the fields."""
     h = header
     return Shape(
         whole_number(h, 0), whole_number(h, 1), whole_number(h, 2), whole_number(h, 3), whole_number(h, 4),

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from nashcast.games.lookback.compiled.lane_algebra import DECODER, FEATURES, SIZE
 from nashcast.games.lookback.compiled.lanes import LANES, address, first_row, number
-from nashcast.games.lookback.compiled.passes import chunk_rows_of
-from nashcast.games.lookback.compiled.plan import DECODER, FEATURES, WIDEST, Plan, common_places, read_shape, rule_rows
+from nashcast.games.lookback.compiled.memory import chunk_rows_of
+from nashcast.games.lookback.compiled.plan import WIDEST, Plan, common_places, read_shape, rule_rows
 from nashcast.games.lookback.problem import StepRule
 
 
@@ -23,7 +24,7 @@ class CompiledRule(NamedTuple):
     def step(self, t: int) -> StepRule:
         """The rule of step t, copied out."""
         plan = self.plan
-        N, p, T = plan.shape[:3]
+        N, p, T = plan.shape.agents, plan.shape.y_dim, plan.shape.lookback
         back, stride = T - 1 - t, T * p
         k = (back + 1) * p
         at = common_places.py_func(T, p, 0)
@@ -31,14 +32,16 @@ class CompiledRule(NamedTuple):
         shifts = self.common[at.shifts : at.points].reshape(T, stride)
         gain, centre = np.empty(plan.agents[N, FEATURES]), np.zeros(plan.agents[N, DECODER])
         slope, offset = np.empty((N, k, p)), np.empty((N, p))
-        _unpack(plan.header, plan.agents, plan.chunks, self.work, back, gain, slope, offset, centre)
+        _unpack((plan.header, plan.agents, plan.chunks), self.work, back, (gain, slope, offset, centre))
         gains = [block.reshape(-1, p) for block in np.split(gain, plan.agents[1:N, FEATURES])]
         centres = np.split(centre, plan.agents[1:N, DECODER])
         return StepRule(bases[back, :k, :k].copy(), shifts[back, :k].copy(), slope, offset, gains, centres)
 
 
 @njit(cache=True)
-def _unpack(header, agents, chunks, work, back, gain, slope, offset, centre):
+def _unpack(plan, work, back, out):
+    """Fill gain, slope, offset and centre of all agents. plan: its header, agents and chunks."""
+    (header, agents, chunks), (gain, slope, offset, centre) = plan, out
     shape, rows = read_shape(address(header)), first_row(work)
     p, k = shape.y_dim, (back + 1) * shape.y_dim
     for i in range(shape.agents):
@@ -49,7 +52,7 @@ def _unpack(header, agents, chunks, work, back, gain, slope, offset, centre):
             offset[i, a] = number(rows, (rule.offset + a) * LANES + lane)
             for r in range(k):
                 slope[i, r, a] = number(rows, (rule.slope + r * p + a) * LANES + lane)
-        for f in range(agents[i, 0]):
+        for f in range(agents[i, SIZE]):
             for a in range(p):
                 gain[agents[i, FEATURES] + f * p + a] = number(rows, (rule.gain + f * p + a) * LANES + lane)
             if shape.has_prior:

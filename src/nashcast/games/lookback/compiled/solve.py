@@ -35,12 +35,12 @@ def new_workspace(game: Problem, plan: Plan) -> Workspace:
     return Workspace(np.empty(plan.common), np.empty(plan.work), decoders, states)
 
 
-def play_arguments(game: Problem, plan: Plan, workspace: Workspace) -> tuple:
+def play_arguments(game: Problem, plan: Plan, workspace: Workspace) -> tuple[tuple, tuple, tuple, bool]:
     """All arguments of `passes.play`."""
-    return (
-        plan.header, plan.agents, plan.chunks, game.means, game.features, game.covariance, game.weights, game.targets,
-        game.decay, game.ridge, game.prior, *workspace, game.features is game.means,
+    arrays = (
+        game.means, game.features, game.covariance, game.prior, game.weights, game.targets, game.decay, game.ridge,
     )  # fmt: skip
+    return (plan.header, plan.agents, plan.chunks), arrays, tuple(workspace), game.features is game.means
 
 
 def plan_of(game: Problem) -> Plan:

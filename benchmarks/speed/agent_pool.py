@@ -1,6 +1,6 @@
 """Agents in processes of their own, forked from one that has everything loaded: fifty of them start in a second.
 
-Started by `Nursery` as a program. It reads a JSON object a line: {"hub", "folder", "agents": [AgentSpec, …]} starts
+Started by `AgentPool` as a program. It reads a JSON object a line: {"hub", "folder", "agents": [AgentSpec, …]} starts
 those, {} ends them, and it answers each with a line. It ends them all when it is ended itself, in whatever way.
 """
 
@@ -45,12 +45,12 @@ class AgentSpec(NamedTuple):
         return PaperAgent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
 
 
-class Nursery:
+class AgentPool:
     """A context manager that starts agents elsewhere and ends them again."""
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from nashcast.experiments.agent_nursery import main; main()"],
+            [sys.executable, __file__],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         return self
@@ -128,3 +128,7 @@ def _end(children: list[int]) -> None:
     for pid in children:
         os.waitpid(pid, 0)
     children.clear()
+
+
+if __name__ == "__main__":
+    main()

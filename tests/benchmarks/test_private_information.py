@@ -4,18 +4,17 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from private_information import rules, traffic
+from private_information.agents import KINDS, owners_agents, paper_agents
+from private_information.expert_run import expert_run
+from private_information.methods import PRIVATE_FAMILIES, contest, papers, private_methods
+from private_information.ratios import private_rows, ratios, summary
+from private_information.streams import private_named, private_streams
 
 import nashcast as nc
-from nashcast.experiments.evaluation.declared import Declared, private_named, private_streams
+from nashcast.experiments.evaluation.declared import Declared
 from nashcast.experiments.evaluation.evaluate import evaluate
-from nashcast.experiments.evaluation.method import PRIVATE_FAMILIES
-from nashcast.experiments.evaluation.methods import methods_for
 from nashcast.experiments.evaluation.prequential import run
-from nashcast.experiments.evaluation.private import rules, traffic
-from nashcast.experiments.evaluation.private.agents import KINDS, owners_agents, paper_agents
-from nashcast.experiments.evaluation.private.expert_run import expert_run
-from nashcast.experiments.evaluation.private.methods import papers
-from nashcast.experiments.evaluation.private.ratios import private_rows, ratios, summary
 from nashcast.streams import Stream, simulated_owners
 
 SMALL = simulated_owners("lying", steps=60)
@@ -136,13 +135,13 @@ def test_an_agent_of_the_papers_game_sees_its_owners_inputs_only():
     assert features.ravel().tolist() == [1.0, 0.0, 2.0]  # one, the last input (none yet), the present one
 
 
-@pytest.mark.parametrize("name", methods_for(SMALL, "simple"))
+@pytest.mark.parametrize("name", private_methods(SMALL, "simple"))
 def test_no_method_sees_a_target_before_it_is_told(name):
     targets, inputs, t = SMALL.targets.copy(), SMALL.inputs.copy(), 35
     targets[t:] = targets[t:] * -3.0 + 1.0
     inputs[t + 1 :] = 7.0
     changed = SMALL._replace(targets=targets, inputs=inputs)
-    was, now = (run(methods_for(each, "simple")[name], each, 1, 0.2).forecasts for each in (SMALL, changed))
+    was, now = (run(private_methods(each, "simple")[name], each, 1, 0.2).forecasts for each in (SMALL, changed))
     assert np.isfinite(was).all()
     np.testing.assert_array_equal(was[: t + 1], now[: t + 1])
     assert name == "persistence" or not np.array_equal(was[t + 1 :], now[t + 1 :])
@@ -150,7 +149,7 @@ def test_no_method_sees_a_target_before_it_is_told(name):
 
 def test_names_families_and_owners():
     for kind in KINDS:
-        known = methods_for(SMALL, kind)
+        known = private_methods(SMALL, kind)
         assert {method.family for method in known.values()} == set(PRIVATE_FAMILIES)
         assert [name for name in known if name.endswith(" alone") and name != "joint game alone"] == [
             *(f"owner {k} alone" for k in range(1, 5)), "liar alone",
@@ -185,7 +184,7 @@ def test_the_papers_game_spread_takes_two_rounds_for_each_step_back_and_one():
 
 
 def test_central_and_spread_play_of_the_paper_are_one():
-    central = methods_for(SMALL, "simple")["paper's game"].whole(SMALL, 0)[0]
+    central = private_methods(SMALL, "simple")["paper's game"].whole(SMALL, 0)[0]
     np.testing.assert_allclose(papers(SMALL).replay(SMALL.inputs, SMALL.targets).forecasts, central, atol=1e-9)
 
 
@@ -211,13 +210,13 @@ def test_ratios_against_plain_numbers():
 
 def test_results_are_kept_and_depend_on_owners_and_agents(tmp_path, monkeypatch):
     stream = Declared("owners-useless", options=(("steps", 40),), group="simulated")
-    first = private_rows(evaluate([stream], ["ML-Poly"], (1,), tmp_path, agents="simple", jobs=1))
+    first = private_rows(evaluate([stream], ["ML-Poly"], (1,), tmp_path, contest=contest("simple"), jobs=1))
     assert {row["method"] for row in first} == {"federation", "ML-Poly", "persistence"}
-    monkeypatch.setattr("nashcast.experiments.evaluation.private.methods.expert_run", None)
-    again = private_rows(evaluate([stream], ["ML-Poly"], (1,), tmp_path, agents="simple", jobs=1))
+    monkeypatch.setattr("private_information.methods.expert_run", None)
+    again = private_rows(evaluate([stream], ["ML-Poly"], (1,), tmp_path, contest=contest("simple"), jobs=1))
     assert first == again
     with pytest.raises(TypeError):
-        evaluate([stream], ["BOA"], (2,), tmp_path, agents="rich", jobs=1)
+        evaluate([stream], ["BOA"], (2,), tmp_path, contest=contest("rich"), jobs=1)
 
 
 def test_the_declared_private_streams():

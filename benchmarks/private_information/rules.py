@@ -6,11 +6,11 @@ import numpy as np
 
 from nashcast.experiments.evaluation.declared import warmup_share
 from nashcast.experiments.evaluation.prequential import warmup_steps
-from nashcast.experiments.evaluation.private.expert_run import ExpertRun
 from nashcast.experiments.recursive_least_squares import rls
 from nashcast.mixing.adaptive import AdaptiveMixture
 from nashcast.mixing.aggregation import aggregation_rule
 from nashcast.streams import Stream
+from private_information.expert_run import ExpertRun
 
 # Forgetting of regressions; the one with the smallest error on the warm-up is taken.
 FORGETTING = (1.0, 0.998, 0.99)

@@ -5,28 +5,37 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nashcast.experiments.baselines import BASELINES
 from nashcast.experiments.build import stream_digest
+from nashcast.experiments.evaluation.evaluate import Contest
 from nashcast.experiments.evaluation.method import Method, Whole, one
 from nashcast.experiments.evaluation.ours import FEDERATION, WITHOUT_GAME, federation
 from nashcast.experiments.evaluation.prequential import timed
-from nashcast.experiments.evaluation.private import rules, traffic
-from nashcast.experiments.evaluation.private.agents import RICH, owners_agents, paper_agents
-from nashcast.experiments.evaluation.private.expert_run import ExpertRun, expert_run
 from nashcast.federation.paper import LookbackGame, PaperFederation, paper_federation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
 from nashcast.streams.owners import check_owners
+from private_information import rules, traffic
+from private_information.agents import RICH, owners_agents, paper_agents
+from private_information.expert_run import ExpertRun, expert_run
 
 JOINT, PAPERS = "joint game alone", "paper's game"
 MEAN, BOA, ML_POLY = "mean of the agents", "BOA", "ML-Poly"
 STACKING, STACKING_ALL = "stacking", "stacking of all experts"
 POOLED, POOLED_FEDERATION = "pooled regression", "pooled default federation"
 LOOKBACK = 3
+PRIVATE_FAMILIES = {
+    "ours": "the federation and its parts",
+    "agents": "each owner's agent alone",
+    "experts": "mixtures of the agents' own forecasts",
+    "pooled": "limits: all inputs in one place",
+    "baselines": "persistence",
+}
 
 
 class _SameNumbers:
@@ -79,8 +88,14 @@ def _over_agents(kind: str, mix: Callable[[np.ndarray, Stream], np.ndarray]) -> 
     return whole
 
 
-def private_methods(stream: Stream, kind: str) -> list[Method]:
-    """In the order of the tables. kind: of the agents, "simple" or "rich"."""
+def contest(kind: str) -> Contest:
+    """All methods over owners' agents of a kind, "simple" or "rich"."""
+    code = ("agents", "expert_run", "methods", "rules", "traffic")
+    return Contest(kind, private_methods, tuple(Path(__file__).with_name(f"{name}.py") for name in code))
+
+
+def private_methods(stream: Stream, kind: str) -> dict[str, Method]:
+    """In the order of the tables. kind: of the agents."""
     owners, random, game = list(check_owners(stream)), kind == RICH, JointGame()
     over_experts, over_agents = partial(_over_experts, kind), partial(_over_agents, kind)
 
@@ -88,7 +103,7 @@ def private_methods(stream: Stream, kind: str) -> list[Method]:
         return Method(name, family, whole=whole, random=random, traffic=exchanged)
 
     every, single = partial(traffic.forecasts, kind), traffic.one_forecast
-    return [
+    found = [
         method(FEDERATION, "ours", over_experts(lambda run, _: run.forecasts),
                partial(traffic.federation, kind, game=game)),
         method(WITHOUT_GAME, "ours", over_experts(lambda run, stream: rules.adaptive(run, stream, run.own)),
@@ -110,6 +125,7 @@ def private_methods(stream: Stream, kind: str) -> list[Method]:
         Method(POOLED_FEDERATION, "pooled", one(federation), random=True, traffic=traffic.pooled),
         Method("persistence", "baselines", whole=timed(BASELINES["persistence"]), traffic=traffic.nothing),
     ]  # fmt: skip
+    return {each.name: each for each in found}
 
 
 def papers(stream: Stream) -> PaperFederation:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import logging
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -12,17 +15,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from demos.organisations import Organisation, Party, found, members_table
+from nashcast import validation as check
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
+from nashcast.cli.printed import print_json
+from nashcast.cli.progress import Progress
 from nashcast.errors import NashcastError
-from nashcast.experiments.organisations import Organisation, Party, found
 from nashcast.experiments.run import error_of, persistence_error
 from nashcast.federation.paper import LookbackGame, PaperFederation
 from nashcast.federation.post import Message
 from nashcast.remote.broker import EmbeddedBroker
 from nashcast.remote.hub import Hub
 from nashcast.remote.warm_up import warm_up
-from nashcast.streams import Stream
+from nashcast.streams import Stream, concept_shift
 
 GAME = LookbackGame(lookback=3, placement="spread")
 # All play: a spread game asks for sums only, whatever more an owner would let out.
@@ -209,3 +215,63 @@ def _in_one_process(stream: Stream, seed: int, sat_out: dict[str, list[int]]) ->
     agents: list[Any] = [_SitsOut(member.agent(seed), set(sat_out[member.name]), stream.inputs) for member in MEMBERS]
     whole = PaperFederation(agents, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed)
     return whole.replay(stream.inputs, stream.targets).forecasts
+
+
+def run(chosen: argparse.Namespace) -> None:
+    steps = check.integer("--steps", 200 if chosen.steps is None else chosen.steps, min=20)
+    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
+    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
+
+    def say(line: str) -> None:
+        if not chosen.json:
+            progress.clear()
+            print(line, file=sys.stderr, flush=True)
+
+    try:
+        shown = show(
+            concept_shift(steps, target=1), chosen.seed, say, lambda done, total: progress("steps", done, total)
+        )
+    finally:
+        progress.clear()
+    if chosen.json:
+        print_json(shown._asdict())
+    else:
+        print(page(shown))
+
+
+def page(shown) -> str:
+    killed = shown.killed
+    lines = [
+        f"\n{shown.stream}, {shown.steps} steps, a spread game at each; everybody in a process of its own",
+        *members_table(shown),
+    ]
+    for name, steps in shown.sat_out.items():
+        if steps:
+            lines.append(f"  {name} sat out: {spans(steps)}")
+    back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
+    lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
+    lines.append(f"  greatest difference from one process with the same absences: {shown.difference:.0e}")
+    lines.append("\nWhat each has seen of the others, in bytes of numbers")
+    for row in shown.seen:
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in row["kinds"].items()) or "nothing"
+        lines.append(f"  {row['party']:14}of {row['of']:14}{row['bytes']:9,}  {kinds}")
+    lines.append("\nWhat has left each agent, by its owner's log")
+    for name, left in shown.left.items():
+        lines.append(f"  {name:14}{left['bytes']:9,} bytes in all: {', '.join(left['named'])}")
+    lines.append(f"  nobody's: {', '.join(shown.stayed)}")
+    return "\n".join(lines)
+
+
+def spans(steps: list[int]) -> str:
+    """Whole numbers in order, neighbours together.
+
+    >>> spans([3, 4, 5, 9])
+    '3–5, 9'
+    """
+    found: list[list[int]] = []
+    for step in steps:
+        if found and step == found[-1][1] + 1:
+            found[-1][1] = step
+        else:
+            found.append([step, step])
+    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in found)

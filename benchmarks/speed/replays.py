@@ -10,9 +10,9 @@ import numpy as np
 from nashcast import seeds
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
-from nashcast.experiments.game_speed import best_time
 from nashcast.federation.compiled.replay import replay, replay_many
 from nashcast.federation.paper import LookbackGame, PaperFederation
+from speed.games import best_time
 
 
 def exchange_rate_agents(ridge: float = 1.0, seed: int = 0) -> PaperFederation:

@@ -11,8 +11,8 @@ import numpy as np
 from nashcast.experiments.evaluation.evaluate import Outcome
 from nashcast.experiments.evaluation.methods import PERSISTENCE
 from nashcast.experiments.evaluation.ours import FEDERATION, WITHOUT_GAME
-from nashcast.experiments.evaluation.private import methods
 from nashcast.experiments.evaluation.rows import KEYS, SURE, rows_of
+from private_information import methods
 
 PRIVATE_KEYS = (*KEYS, "owners", "rounds", "bytes")
 # The federation's error is divided by that of each of these.

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from speed import remote_steps
+from speed.remote_command import PARTS, line, table_head
+from speed.remote_steps import Case, bench, measure_equality, measure_speed, measure_traffic
 
-from nashcast.cli.bench_remote import PARTS, line, table_head
 from nashcast.errors import NashcastError
-from nashcast.experiments import remote_speed
-from nashcast.experiments.remote_speed import Case, bench, measure_equality, measure_speed, measure_traffic
 
 pytestmark = pytest.mark.slow
 
@@ -56,13 +56,13 @@ def test_the_same_numbers_or_an_error(place, monkeypatch):
         row = measure_equality(place, placement, steps=30)
         assert row["difference"] <= 1e-12
         assert row["games"] == 27
-    replay = remote_speed.PaperFederation.replay
+    replay = remote_steps.PaperFederation.replay
 
     def off(self, X, Y):
         found = replay(self, X, Y)
         return found._replace(forecasts=found.forecasts + 1e-11)
 
-    monkeypatch.setattr(remote_speed.PaperFederation, "replay", off)
+    monkeypatch.setattr(remote_steps.PaperFederation, "replay", off)
     with pytest.raises(NashcastError, match=r"central: differs by 1\.0e-11 from one process"):
         measure_equality(place, "central", steps=5)
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nashcast.experiments.evaluation.private import rules, traffic
-from nashcast.experiments.evaluation.private.agents import SIMPLE, owners_agents
 from nashcast.federation.federation import Federation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream, air_quality
 from nashcast.streams.extras import needed
+from private_information import rules, traffic
+from private_information.agents import SIMPLE, owners_agents
 
 WINDOWS = (50, 100, 200, 400)
 LEARNT = 0.8

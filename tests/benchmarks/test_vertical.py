@@ -4,8 +4,8 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from private_information import vertical
 
-from nashcast.experiments.evaluation.private import vertical
 from nashcast.streams import Stream, air_quality
 
 from extras import skip_if

@@ -14,7 +14,6 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.errors import NashcastError
-from nashcast.experiments.agent_nursery import RAW, AgentSpec, Nursery
 from nashcast.federation.paper import LookbackGame, PaperFederation
 from nashcast.remote import certs, enrolment
 from nashcast.remote.broker import EmbeddedBroker
@@ -22,6 +21,7 @@ from nashcast.remote.broker_keys import make_seed
 from nashcast.remote.hub import Hub
 from nashcast.remote.subjects import ask_subject
 from nashcast.remote.warm_up import warm_up
+from speed.agent_pool import RAW, AgentPool, AgentSpec
 
 LOOKBACK, SHARES = 3, {"central": "features", "spread": "sums"}
 # Steps and bare rounds are measured by turns, so many each: what else the machine does falls on both.
@@ -89,10 +89,10 @@ def stream(steps: int, x_dim: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Bench:
-    """A folder, a broker with TLS on both sides and a nursery, for as many agents as any case has."""
+    """A folder, a broker with TLS on both sides and a pool, for as many agents as any case has."""
 
-    def __init__(self, folder: Path, broker: EmbeddedBroker, nursery: Nursery):
-        self.folder, self._broker, self._nursery = folder, broker, nursery
+    def __init__(self, folder: Path, broker: EmbeddedBroker, pool: AgentPool):
+        self.folder, self._broker, self._pool = folder, broker, pool
 
     @contextmanager
     def hub(self, agents: list[AgentSpec], placement: str, states: bool) -> Iterator[MeasuredHub]:
@@ -100,7 +100,7 @@ class Bench:
         names, state = [agent.name for agent in agents], self.folder / "hub.state" if states else False
         for path in self.folder.glob("*.state"):
             path.unlink()
-        self._nursery.start(f"{self._broker.url}/bench", self.folder, agents)
+        self._pool.start(f"{self._broker.url}/bench", self.folder, agents)
         try:
             with MeasuredHub(
                 self.folder, agents=names, url=self._broker.url, state=state, deadline=30.0,
@@ -111,7 +111,7 @@ class Bench:
                     raise NashcastError(f"no word of {', '.join(missing)} within 60 s.")
                 yield hub
         finally:
-            self._nursery.stop()
+            self._pool.stop()
 
 
 @contextmanager
@@ -123,9 +123,9 @@ def bench(agents: int) -> Iterator[Bench]:
         for i in range(agents):
             enrolment.add(folder, f"agent-{i}", make_seed(folder / f"agent-{i}.seed"))
             certs.make_agent(folder / "certs", f"agent-{i}")
-        with EmbeddedBroker(folder, tls=folder / "certs") as broker, Nursery() as nursery:
+        with EmbeddedBroker(folder, tls=folder / "certs") as broker, AgentPool() as pool:
             warm_up()
-            yield Bench(folder, broker, nursery)
+            yield Bench(folder, broker, pool)
 
 
 class MeasuredHub(Hub):

@@ -126,3 +126,15 @@ def sent_names(line: str) -> set[str]:
             names = ["number of features" if name == "features" else name for name in names]
         found |= set(names or [kind])
     return found
+
+
+def members_table(shown) -> list[str]:
+    base = shown.errors["persistence"]
+    lines = [f"  {'':14}{'model':18}{'shares':11}{'MSE':>11}{'÷ persistence':>15}{'weight':>9}{'sat out':>9}"]
+    for member in shown.members:
+        name, error = member["name"], shown.errors[member["name"]]
+        numbers = f"{error:11.3e}{error / base:15.2f}{shown.weights[name]:9.3f}{len(shown.sat_out[name]):9}"
+        lines.append(f"  {name:14}{member['encoder']:18}{member['share']:11}{numbers}")
+    for name in ("federation", "persistence"):
+        lines.append(f"  {name:43}{shown.errors[name]:11.3e}{shown.errors[name] / base:15.2f}")
+    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -10,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.experiments.dense_oracle import dense_solver
-from nashcast.experiments.random_games import RandomGame, random_game
 from nashcast.games.lookback.fast import need_numba
 from nashcast.games.lookback.game import solve_game
+from speed.random_games import RandomGame, random_game
 
 # The dense theorem costs (N·features)³ a step and agent: beyond this it would be all one measures.
 DENSE_UP_TO = 20
+# The paper's dense matrices live with the tests, as their oracle.
+ORACLE = Path(__file__).parents[2] / "tests" / "reference" / "dense_game.py"
 
 
 class Case(NamedTuple):
@@ -57,7 +59,17 @@ def measure(cases: list[Case], *, seconds: float = 0.2) -> Iterator[dict]:
         yield _row(case, bandwidth, dense, seconds)
 
 
-def _row(case: Case, bandwidth: float, dense: Callable | None, seconds: float) -> dict:
+def dense_solver() -> Callable:
+    """`solve` of the dense theorem."""
+    spec = importlib.util.spec_from_file_location("nashcast_dense_oracle", ORACLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.solve
+
+
+def _row(case: Case, bandwidth: float, dense: Callable, seconds: float) -> dict:
     from numba import get_num_threads
 
     from nashcast.games.lookback.compiled.solve import MANY_AGENTS
@@ -68,7 +80,7 @@ def _row(case: Case, bandwidth: float, dense: Callable | None, seconds: float) -
     peak = peak_memory()
     compiled = from_python if case.agents >= MANY_AGENTS else _compiled_time(game, seconds)
     dense_seconds = None
-    if dense is not None and case.agents <= DENSE_UP_TO:
+    if case.agents <= DENSE_UP_TO:
         arguments = game.for_dense_theorem()
         dense_seconds = best_time(lambda: dense(*arguments), seconds)
     return {
@@ -113,8 +125,8 @@ def best_time(action: Callable[[], object], seconds: float) -> float:
 
 def _compiled_time(game: RandomGame, seconds: float) -> float:
     """The same game played again and again by compiled code, in memory it was given."""
-    from nashcast.games.lookback.compiled.again import play_again
     from nashcast.games.lookback.compiled.solve import new_workspace, plan_of, play_arguments
+    from speed.compiled_loops import play_again
 
     problem = solve_game(*game.arguments(), **game.settings(), compiled=True).problem
     plan, times = plan_of(problem), 100
@@ -124,7 +136,7 @@ def _compiled_time(game: RandomGame, seconds: float) -> float:
 
 def memory_bandwidth() -> float:
     """Bytes a second that a copy on all threads reads and writes."""
-    from nashcast.games.lookback.compiled.again import copy_on_many_cores
+    from speed.compiled_loops import copy_on_many_cores
 
     source, target = np.ones(32_000_000), np.empty(32_000_000)
     return 2 * source.nbytes / best_time(lambda: copy_on_many_cores(source, target), 0.3)

@@ -8,16 +8,10 @@ from nashcast.games.lookback.compiled.passes import play
 
 
 @njit(cache=True)
-def play_again(
-    times, header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
-    decoders, states, as_expected,
-):  # fmt: skip
+def play_again(times, plan, game, workspace, as_expected):
     """Play one game `times` times from compiled code."""
     for _ in range(times):
-        play(
-            header, agents, chunks, means, features, covariance, weights, targets, decay, ridge, prior, common, work,
-            decoders, states, as_expected,
-        )  # fmt: skip
+        play(plan, game, workspace, as_expected)
 
 
 @njit(cache=True, parallel=True)

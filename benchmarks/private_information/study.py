@@ -10,10 +10,10 @@ import numpy as np
 from nashcast.experiments.evaluation.declared import Declared, together, warmup_share
 from nashcast.experiments.evaluation.methods import PERSISTENCE
 from nashcast.experiments.evaluation.ours import FEDERATION
-from nashcast.experiments.evaluation.private import methods
-from nashcast.experiments.evaluation.private.ratios import BESIDE, interval, ratios, summary
 from nashcast.experiments.evaluation.rows import SURE
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
+from private_information import methods
+from private_information.ratios import BESIDE, interval, ratios, summary
 
 ALONE = "best owner alone"
 _SHOWN = (FEDERATION, methods.JOINT, methods.ML_POLY, methods.STACKING, methods.STACKING_ALL, methods.POOLED)

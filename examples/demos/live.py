@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import logging
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,11 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from demos.organisations import Organisation, Party, found, members_table
 from nashcast import seeds
+from nashcast import validation as check
+from nashcast.cli.printed import print_json
+from nashcast.cli.progress import Progress
 from nashcast.client import Client
 from nashcast.errors import NashcastError
-from nashcast.experiments.organisations import Organisation, Party, found
 from nashcast.remote.broker import EmbeddedBroker
+from nashcast.service.extras import need_server
 from nashcast.service.tokens import TokenFile
 
 MEMBERS = (
@@ -210,3 +217,44 @@ def _summary(rows: list[dict], play: _Play, stopped: bool, seconds: float) -> Sh
 
 def _column(rows: list[dict], name: str) -> list[float]:
     return [np.nan if row[name] is None else row[name][0] for row in rows]
+
+
+def run(chosen: argparse.Namespace) -> None:
+    need_server()
+    seconds = check.number("--seconds", chosen.seconds, min=1.0)
+    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
+    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
+
+    def say(line: str) -> None:
+        progress.clear()
+        print(line, file=sys.stderr, flush=True)
+
+    def visit(page: str) -> None:
+        if not chosen.no_browser and not webbrowser.open(page):
+            say("no browser could be opened: open that address in one")
+
+    say("Starting six processes. Ctrl-C ends it.")
+    try:
+        shown = show(
+            seconds, check.integer("--port", chosen.port, min=0), chosen.seed, say, visit,
+            lambda done, total: progress("steps", done, total),
+        )  # fmt: skip
+    finally:
+        progress.clear()
+    if chosen.json:
+        print_json(shown._asdict())
+    else:
+        print(page_of(shown))
+
+
+def page_of(shown) -> str:
+    killed = shown.killed
+    lines = [
+        f"\n{shown.steps} steps through broker, hub, service and journal{', stopped early' if shown.stopped else ''}",
+        *members_table(shown),
+    ]
+    lines.append(f"  {shown.covered:.0%} of the targets lay inside their 90 % interval")
+    if killed["killed_at_step"] is not None:
+        back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
+        lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
+    return "\n".join(lines)

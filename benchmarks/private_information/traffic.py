@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.experiments.evaluation.method import Traffic
-from nashcast.experiments.evaluation.private.agents import owners_agents
-from nashcast.experiments.evaluation.private.expert_run import begun_loop
 from nashcast.federation.federation import Federation
 from nashcast.federation.paper import PaperFederation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
+from private_information.agents import owners_agents
+from private_information.expert_run import begun_loop
 
 BYTES = 8
 # Steps after which every message of the paper's federation has the size it keeps.

@@ -40,7 +40,7 @@ def _count(text: str) -> int:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    from nashcast.experiments.remote_speed import rows
+    from speed.remote_steps import rows
 
     found: dict[str, list] = {}
     parts = PARTS if chosen.only is None else (chosen.only,)
