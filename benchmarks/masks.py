@@ -9,11 +9,11 @@ from nkeys import PREFIX_BYTE_USER, encode_seed
 
 from nashcast import Agent, Game, encoders
 from nashcast.remote.broker_keys import public_key
-from nashcast.remote.hub_post import Failure
 from nashcast.remote.masked_owner import MaskSettings
 from nashcast.remote.masks import MaskedAgent, new_key, sign_key, sum_masked
 from nashcast.remote.owner import Owner
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
+from nashcast.remote.transport import Failure
 
 LOOKBACK, Y_DIM, STEPS = 3, 1, 60
 GAMES = 20
@@ -72,7 +72,7 @@ class InProcess:
         return {name: self._owners[name].answer(turn) for name, turn in turns.items()}
 
 
-def federation(count: int, lookback: int, random: bool, masked: bool) -> RemoteFederation:
+def federation(count: int, lookback: int, random: bool, masked: bool) -> RemoteAgents:
     names = [f"agent-{i:03}" for i in range(count)]
     seeds = {name: encode_seed(i.to_bytes(32, "big"), PREFIX_BYTE_USER) for i, name in enumerate(names)}
     enrolled = {name: public_key(seed.decode()) for name, seed in seeds.items()}
@@ -82,7 +82,7 @@ def federation(count: int, lookback: int, random: bool, masked: bool) -> RemoteF
         masks = MaskSettings("bench", seeds[name].decode(), enrolled) if masked else None
         owners[name] = Owner(Agent(encoder, name=name, share="sums", ridge=1 + i), masks=masks)
     game = Game(lookback=lookback, placement="spread")
-    return RemoteFederation(names, InProcess(owners), masked=masked, game=game, start=0.0)
+    return RemoteAgents(names, InProcess(owners), masked=masked, game=game, start=0.0)
 
 
 def whole_steps(count: int, lookback: int, random: bool) -> list[list[float]]:
@@ -93,14 +93,14 @@ def whole_steps(count: int, lookback: int, random: bool) -> list[list[float]]:
     for t, x in enumerate(X):
         for place, each in enumerate(pair):
             before, began = each.traffic, process_time()
-            each.predict_one(x)
+            each.federation.predict_one(x)
             took = process_time() - began
-            each.learn_one(x, float(x[0]))
+            each.federation.learn_one(x, float(x[0]))
             traffic[place] = [(each.traffic[way] - before[way]) / count for way in ("down", "up")]
             if t > lookback + 1:  # keys are exchanged in the first game
                 best[place] = min(best[place], took)
     for each in pair:
-        assert each.health["games"] == GAMES - lookback, each.health
+        assert each.federation.health["games"] == GAMES - lookback, each.federation.health
     return [[1e3 * seconds, *sizes] for seconds, sizes in zip(best, traffic, strict=True)]
 
 

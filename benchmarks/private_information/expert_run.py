@@ -74,7 +74,10 @@ def expert_run(agents: list[Agent], stream: Stream, seed: int) -> ExpertRun:
 
 
 def begun_loop(federation: Federation) -> Loop:
-    return federation._begun()
+    """The loop of the joint game."""
+    loop = federation.loop
+    assert isinstance(loop, Loop)
+    return loop
 
 
 def _watch(loop: Loop) -> list[int]:

@@ -16,7 +16,8 @@ from nashcast.experiments.evaluation.evaluate import Contest
 from nashcast.experiments.evaluation.method import Method, Whole, one
 from nashcast.experiments.evaluation.ours import FEDERATION, WITHOUT_GAME, federation
 from nashcast.experiments.evaluation.prequential import timed
-from nashcast.federation.paper import LookbackGame, PaperFederation, paper_federation
+from nashcast.federation.federation import Federation
+from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
 from nashcast.streams.owners import check_owners
@@ -128,7 +129,7 @@ def private_methods(stream: Stream, kind: str) -> dict[str, Method]:
     return {each.name: each for each in found}
 
 
-def papers(stream: Stream) -> PaperFederation:
+def papers(stream: Stream) -> Federation:
     """Algorithm 1 with the look-back game spread over the owners' agents, which are linear for either kind."""
     return paper_federation(
         paper_agents(stream), game=LookbackGame(LOOKBACK, placement="spread"), y_dim=stream.targets.shape[1],

@@ -12,7 +12,6 @@ import numpy as np
 
 from nashcast.experiments.evaluation.method import Traffic
 from nashcast.federation.federation import Federation
-from nashcast.federation.paper import PaperFederation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
 from private_information.agents import owners_agents
@@ -75,7 +74,7 @@ def federation(kind: str, stream: Stream, game: JointGame | None) -> Traffic:
     return Traffic(1, own + joint(stream, game).bytes - BYTES * found.y_dim * found.agents)
 
 
-def papers(made: PaperFederation, stream: Stream, lookback: int) -> Traffic:
+def papers(made: Federation, stream: Stream, lookback: int) -> Traffic:
     """The spread look-back game: its rounds by the formula, its bytes from the messages of one step.
 
     made: a federation that keeps its transcript and has learnt nothing.

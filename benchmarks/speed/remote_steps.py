@@ -14,7 +14,7 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast.errors import NashcastError
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.remote import certs, enrolment
 from nashcast.remote.broker import EmbeddedBroker
 from nashcast.remote.broker_keys import make_seed
@@ -142,7 +142,7 @@ class MeasuredHub(Hub):
 
     async def _bare_rounds(self, rounds: int, request: bytes) -> list[float]:
         client, times = self._line.client, []
-        subjects = [ask_subject(self.federation, name) for name in self.names]
+        subjects = [ask_subject(self.name, name) for name in self.names]
         for _ in range(rounds):
             began = perf_counter()
             await asyncio.gather(*[client.request(subject, request, timeout=30.0) for subject in subjects])
@@ -178,7 +178,7 @@ def measure_speed(place: Bench, case: Case) -> dict:
             steps += run(hub, X[t : t + BLOCK], Y[t : t + BLOCK])[1]
             # The first may have to wait for what a step left to be done.
             rounds += hub.bare_rounds(BLOCK + 1, *sizes)[1:]
-        absences = hub.health["absences"]
+        absences = hub.federation.health["absences"]
     if absences:
         raise NashcastError(f"agents were away while they were measured: {absences}.")
     step, bare = (1e3 * np.percentile(times, [50, 99]) for times in (steps, rounds))
@@ -211,9 +211,9 @@ def measure_equality(place: Bench, placement: str, steps: int = 2000) -> dict:
     agents = agents_of_all_families(placement)
     with place.hub(agents, placement, states=True) as hub:
         forecasts, times = run(hub, X, Y)
-        health = hub.health
+        health = hub.federation.health
     game = LookbackGame(lookback=LOOKBACK, placement=placement)
-    whole = PaperFederation([agent.make() for agent in agents], game=game, start=0.0, seed=3)
+    whole = paper_federation([agent.make() for agent in agents], game=game, start=0.0, seed=3)
     expected = whole.replay(X, Y).forecasts[:, 0]
     difference = float(np.abs(forecasts - expected).max())
     if health["absences"] or not difference <= EQUAL:
@@ -232,7 +232,7 @@ def run(hub: Hub, X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, list[float]
     forecasts, times = [], []
     for x, y in zip(X, Y, strict=True):
         began = perf_counter()
-        forecasts.append(hub.predict_one(x))
-        hub.learn_one(x, y)
+        forecasts.append(hub.federation.predict_one(x))
+        hub.federation.learn_one(x, y)
         times.append(perf_counter() - began)
     return np.array(forecasts), times

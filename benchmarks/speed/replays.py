@@ -11,20 +11,21 @@ from nashcast import seeds
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
 from nashcast.federation.compiled.replay import replay, replay_many
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.federation.federation import Federation
+from nashcast.federation.paper import LookbackGame, paper_federation
 from speed.games import best_time
 
 
-def exchange_rate_agents(ridge: float = 1.0, seed: int = 0) -> PaperFederation:
+def exchange_rate_agents(ridge: float = 1.0, seed: int = 0) -> Federation:
     """Five random-feature agents as in the paper's exchange-rate rows: 6 features, Client T 5, Game T 2, every step."""
     agents = [PaperAgent(RandomFeatures(features=6, seed=seed + i, noise=0.1), ridge=ridge, window=5) for i in range(5)]
-    return PaperFederation(agents, game=LookbackGame(lookback=2), start=0.0, seed=seed)
+    return paper_federation(agents, game=LookbackGame(lookback=2), start=0.0, seed=seed)
 
 
-def periodic_agents() -> PaperFederation:
+def periodic_agents() -> Federation:
     """Five echo states with 100 sampled paths, on a series of the periodic one's shape."""
     agents = [PaperAgent(EchoState(features=6, seed=i, noise=0.1, samples=100), window=3) for i in range(5)]
-    return PaperFederation(agents, game=LookbackGame(lookback=3), start=0.0)
+    return paper_federation(agents, game=LookbackGame(lookback=3), start=0.0)
 
 
 def stream(steps: int, x_dim: int) -> tuple[np.ndarray, np.ndarray]:

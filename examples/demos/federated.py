@@ -23,7 +23,7 @@ from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.errors import NashcastError
 from nashcast.experiments.run import error_of, persistence_error
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.federation.post import Message
 from nashcast.remote.broker import EmbeddedBroker
 from nashcast.remote.hub import Hub
@@ -76,7 +76,7 @@ def show(
     """The whole show, in a folder that is gone afterwards."""
     began, steps = time.monotonic(), len(stream.targets)
     with _stage(MEMBERS, stream, seed) as (hub, parties):
-        say(f"hub of {hub.federation} at {hub.url}, TLS on both sides; starting {', '.join(hub.names)}")
+        say(f"hub of {hub.name} at {hub.url}, TLS on both sides; starting {', '.join(hub.names)}")
         _wait_for(hub, parties, hub.names)
         say("all are here")
         play = _Play(hub, parties[KILLED], stream, say)
@@ -88,7 +88,7 @@ def show(
                 _wait_for(hub, parties, [KILLED])  # a slow machine: the rest is for who has come back
             play.step(t)
         progress(steps, steps)
-        weights, transcript = hub.weights, hub.transcript
+        weights, transcript = hub.federation.weights, hub.federation.transcript
         for party in parties.values():
             party.stop()
         left = {name: party.sent() for name, party in parties.items()}
@@ -152,11 +152,12 @@ class _Play:
 
     def step(self, t: int) -> None:
         began, hub = time.monotonic(), self._hub
-        hub.predict_one(self._stream.inputs[t])
-        step = hub.pending
-        hub.learn_one(self._stream.inputs[t], self._stream.targets[t])
-        self.forecasts.append(step.forecast)
-        self.agents.append(step.forecasts)
+        hub.federation.predict_one(self._stream.inputs[t])
+        step = hub.federation.present
+        assert step is not None
+        hub.federation.learn_one(self._stream.inputs[t], self._stream.targets[t])
+        self.forecasts.append(step.forecast[0])
+        self.agents.append(step.own)
         for i in step.absent:
             self.sat_out[hub.names[i]].append(t)
         if self._killed_at is None or self.back_at is not None:
@@ -213,7 +214,7 @@ class _SitsOut:
 
 def _in_one_process(stream: Stream, seed: int, sat_out: dict[str, list[int]]) -> np.ndarray:
     agents: list[Any] = [_SitsOut(member.agent(seed), set(sat_out[member.name]), stream.inputs) for member in MEMBERS]
-    whole = PaperFederation(agents, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed)
+    whole = paper_federation(agents, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed)
     return whole.replay(stream.inputs, stream.targets).forecasts
 
 

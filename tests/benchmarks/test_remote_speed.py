@@ -12,6 +12,7 @@ from speed import remote_steps
 from speed.remote_command import PARTS, line, table_head
 from speed.remote_steps import Case, bench, measure_equality, measure_speed, measure_traffic
 
+import nashcast as nc
 from nashcast.errors import NashcastError
 
 pytestmark = pytest.mark.slow
@@ -56,13 +57,13 @@ def test_the_same_numbers_or_an_error(place, monkeypatch):
         row = measure_equality(place, placement, steps=30)
         assert row["difference"] <= 1e-12
         assert row["games"] == 27
-    replay = remote_steps.PaperFederation.replay
+    replay = nc.Federation.replay
 
     def off(self, X, Y):
         found = replay(self, X, Y)
         return found._replace(forecasts=found.forecasts + 1e-11)
 
-    monkeypatch.setattr(remote_steps.PaperFederation, "replay", off)
+    monkeypatch.setattr(nc.Federation, "replay", off)
     with pytest.raises(NashcastError, match=r"central: differs by 1\.0e-11 from one process"):
         measure_equality(place, "central", steps=5)
 

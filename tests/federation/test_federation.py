@@ -30,7 +30,7 @@ def made(seed, **change):
 
 def spread(seed):
     federation, stream = made(seed)
-    game = federation._settings.game
+    game = federation._factory.settings.game
     if game is None:
         return federation, stream
     placed = nc.LookbackGame(lookback=game.lookback, every=game.every, placement="spread")
@@ -112,7 +112,7 @@ def test_bad_saved_files_are_refused(tmp_path):
     with pytest.raises(nc.InvalidInput, match=r"no file missing\.state"):
         made(1)[0].load(tmp_path / "missing.state")
     path.write_bytes(whole)
-    other = nc.paper_federation([PaperAgent(nc.encoders.Persistence())], y_dim=federation._y_dim)
+    other = nc.paper_federation([PaperAgent(nc.encoders.Persistence())], y_dim=federation.y_dim)
     with pytest.raises(nc.InvalidInput, match="another federation"):
         other.load(path)
     with pytest.raises(nc.InvalidInput, match=r"path: got .*Choose a folder"):
@@ -166,7 +166,7 @@ def test_a_spread_game_lets_nothing_out_but_terms_of_sums():
     federation, agents = run_with_transcript(features=5)
     kinds = {message.kind for message in federation.transcript if message.sender != "server"}
     assert kinds == {"forecast", "varies", "backward", "weighted_forecasts", "finish_game"}
-    sent = np.concatenate([value.ravel() for _, value in federation._post.values])
+    sent = np.concatenate([value.ravel() for _, value in federation.loop.post.values])
     for agent in agents:
         private = [agent._features, agent._decoder, agent._window_moments[0], agent._window_moments[1], agent._ridge]
         for values in private:
@@ -353,7 +353,7 @@ def test_agents_that_fail_are_as_good_as_not_there(seed):
     X, Y = random_stream(rng, 1, steps=steps, x_dim=2)
     result = federation.replay(X, Y)
     built = [encoder.build(2, 1) for encoder in inner]
-    expected = reference_with_absences(X, Y, built, patterns, lookback, federation._keys, ridge, window)
+    expected = reference_with_absences(X, Y, built, patterns, lookback, federation._factory.keys, ridge, window)
     np.testing.assert_allclose(result.forecasts[:, 0], expected, rtol=1e-9, atol=1e-9)
     absences = federation.health["absences"]
     assert absences == {f"a{i}": len(pattern) for i, pattern in enumerate(patterns) if pattern}
@@ -461,7 +461,7 @@ def test_the_step_that_stands_is_there_between_forecast_and_label():
     for x, y in zip(X, Y[:, 0], strict=True):
         forecast = federation.predict_one(x)
         step = federation.present
-        assert step.forecast[0] == forecast == pytest.approx(step.weights @ step.forecasts[:, 0])
+        assert step.forecast[0, 0] == forecast == pytest.approx(step.weights @ step.own[:, 0])
         federation.learn_one(x, y)
         assert federation.present is None
         assert list(federation.weights.values()) == step.weights.tolist()
@@ -583,7 +583,7 @@ def test_certificate_weights_and_names():
     federation.replay(X, Y)
     assert federation.certificate().worst < 1e-9
     assert sum(federation.weights.values()) == pytest.approx(1.0)
-    assert federation.agents == ["linear", "RandomFeatures"]
+    assert federation.members == ["linear", "RandomFeatures"]
     assert federation.step == len(X)
     assert federation.history[-1].step == len(X) - 1
 

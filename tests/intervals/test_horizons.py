@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast.federation.bounds import Bounds
-from nashcast.federation.loop import Scored
+from nashcast.federation.forecast import Scored
 from nashcast.intervals import Intervals
 from nashcast.intervals.issued_log import IssuedLog
 

@@ -37,7 +37,7 @@ def replayed(makes, present, births, inputs, targets, settings):
     """makes: one for each agent.   present: (steps, agents).   births: by agent, the steps it began anew."""
 
     def stand(i):
-        return lambda: federation._state.forecasts[i]
+        return lambda: federation.loop.state.forecasts[i]
 
     agents = []
     for i, make in enumerate(makes):

@@ -5,10 +5,10 @@ import numpy as np
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.remote.hub_post import Failure
 from nashcast.remote.messages import Reply, Turn
 from nashcast.remote.owner import Owner
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
+from nashcast.remote.transport import Failure
 from nashcast.remote.wire import pack, unpack
 
 MIXED = ("features", "moments", "sums", "forecasts", "moments", "features")
@@ -162,7 +162,7 @@ def make_remote(agents, inputs, settings, transport=LocalTransport, **options):
     """A federation over bytes, its transport and its owners."""
     owners = {agent.name: Owner(agent, inputs=seen(inputs)) for agent in agents}
     carrier = transport(owners, **options)
-    return RemoteFederation(list(owners), carrier, **settings), carrier
+    return RemoteAgents(list(owners), carrier, **settings), carrier
 
 
 def assert_same(one, other):

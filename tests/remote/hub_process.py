@@ -27,7 +27,7 @@ def serve(folder, url, certs, names, settings, X, Y, out, errors):
         assert hub.wait_for_agents(60.0) == []
         results = run(hub, X, Y, lambda t: memory.append(resident()) if t == len(X) // 3 else None)
         memory.append(resident())
-        health, counts = hub.health, hub._complaints.counts
+        health, counts = hub.federation.health, hub._complaints.counts
         reconnects = hub._line.client.stats["reconnects"]
     np.savez(
         out, forecasts=results[0], weights=results[1], agents=results[2], memory=memory, reconnects=reconnects,

@@ -8,12 +8,12 @@ import numpy as np
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.federation.paper_federation import PaperFederation
-from nashcast.remote.hub_post import Failure
+from nashcast.federation.post import Post
 from nashcast.remote.masked_owner import MaskSettings
 from nashcast.remote.messages import FinishGame, Reply, Turn
 from nashcast.remote.owner import Owner
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
+from nashcast.remote.transport import Failure
 from nashcast.remote.wire import pack, unpack
 
 from elsewhere import LocalTransport, Twin, seen
@@ -106,27 +106,27 @@ def make_masked(agents, inputs, settings, team=None, **options):
     """A masked federation over bytes, and its transport. team: how many are enrolled, if more."""
     owners = {agent.name: make_owner(agent, team or len(agents), inputs) for agent in agents}
     transport = Watched(owners, **options)
-    return RemoteFederation(list(owners), transport, masked=True, **settings), transport
+    return RemoteAgents(list(owners), transport, masked=True, **settings), transport
 
 
-class Rostered(PaperFederation):
-    """Plays the game of each step with given agents, by their names."""
+class Rostered(Post):
+    """The game of each step has given players, by their names."""
 
-    def __init__(self, agents, roster, **settings):
-        super().__init__(agents, **settings)
-        self._roster = roster
+    def __init__(self, opening, roster):
+        super().__init__(opening)
+        self._roster, self._playing = roster, set()
 
-    def _done(self, state, x):
-        named = self._roster.get(state.step, set())
-        players = frozenset(i for i, agent in enumerate(self._agents) if agent.name in named)
-        self._settings = self._settings._replace(players=players)
-        return super()._done(state, x)
+    def prepare(self, step, x):
+        self._playing = self._roster.get(step, set())
+
+    def players(self):
+        return frozenset(i for i, name in enumerate(self._names) if name in self._playing)
 
 
 def twin_of(agents, transport, X, settings):
     """The same absences, the same players in each step, and no masks."""
-    away = transport.away
-    return Rostered([Twin(agent, away[agent.name], X) for agent in agents], transport.ended, **settings)
+    twins = [Twin(agent, transport.away[agent.name], X) for agent in agents]
+    return nc.paper_federation(twins, make_post=lambda opening: Rostered(opening, transport.ended), **settings)
 
 
 def assert_close(found, expected):

@@ -63,10 +63,10 @@ def run(hub: Hub, X, Y, each=lambda t: None):
     rows = []
     for t, (x, y) in enumerate(zip(X, Y, strict=True)):
         each(t)
-        hub.predict_one(x)
-        step = hub.pending
-        rows.append((step.forecast, step.weights, step.forecasts))
-        hub.learn_one(x, y)
+        hub.federation.predict_one(x)
+        said = hub.federation.present
+        rows.append((said.forecast[0], said.weights, said.own))
+        hub.federation.learn_one(x, y)
     return tuple(np.array(part) for part in zip(*rows, strict=True))
 
 

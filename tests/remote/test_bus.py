@@ -11,9 +11,9 @@ from nashcast.remote import bus as bus_module
 from nashcast.remote.broker import connect
 from nashcast.remote.bus import LATE, Bus
 from nashcast.remote.deadlines import Learned
-from nashcast.remote.hub_post import Failure
 from nashcast.remote.loop import Loop
 from nashcast.remote.subjects import ask_subject
+from nashcast.remote.transport import Failure
 
 from brokers import FEDERATION, broker, found, join, settle
 

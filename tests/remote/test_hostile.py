@@ -236,10 +236,10 @@ def test_extreme_numbers_stay_numbers_and_bench_nobody_else(game, y_dim):
     for shares in (("features",) * 6, ("moments",) * 6):
         for seed in range(3):
             remote, _ = make_remote(families(y_dim, shares), X, settings, Extreme, seed=seed)
-            got = remote.replay(X, Y)
+            got = remote.federation.replay(X, Y)
             assert all(np.isfinite(part).all() for part in got[:3])
-            assert remote.health["absences"].keys() <= set(wild)
-            assert remote.health["absences"], "nothing was too large"
+            assert remote.federation.health["absences"].keys() <= set(wild)
+            assert remote.federation.health["absences"], "nothing was too large"
             if game in ("none", "anchored"):
                 np.testing.assert_array_equal(got.agents[:, [0, 2, 3, 5]], plain.agents[:, [0, 2, 3, 5]])
 
@@ -247,16 +247,16 @@ def test_extreme_numbers_stay_numbers_and_bench_nobody_else(game, y_dim):
 def test_a_hello_in_anothers_name_is_refused_before_anything_is_done():
     X, Y = make_stream(1, steps=3)
     remote, _ = make_remote(families(1), X, {"start": 0.0})
-    remote.replay(X, Y)
-    before = remote._peers[0].introduced
+    remote.federation.replay(X, Y)
+    before = remote.peers[0].introduced
     hello = pack(Hello(VERSION, "agent-0", "forecasts", None, -1, -1))
     with pytest.raises(MalformedMessage, match=r"hello.name: got 'agent-0' from 'agent-1'"):
         remote.greet(hello, "agent-1")
-    assert remote._peers[0].introduced is before is not None
+    assert remote.peers[0].introduced is before is not None
     with pytest.raises(MalformedMessage, match="3000 bytes, at most 2048 are read"):
         remote.greet(bytes(3000))
     assert remote.greet(hello, "agent-0").share == "forecasts"
-    assert remote._peers[0].introduced is None
+    assert remote.peers[0].introduced is None
     assert len(pack(Hello(VERSION, "n" * 64, "forecasts", b"k" * 512, 2**63 - 1, 2**63 - 1))) < 1024
 
 
@@ -285,7 +285,7 @@ def turns_of_a_run():
     for settings in ({"game": nc.LookbackGame(lookback=2, placement="spread")}, {"game": nc.LookbackGame(lookback=2)}):
         X, Y = make_stream(1, steps=6)
         remote, transport = make_remote(families(1), X, {"start": 0.0, **settings})
-        remote.replay(X, Y)
+        remote.federation.replay(X, Y)
         turns += [pack(each["agent-0"]) for each in transport.turns if "agent-0" in each]
     return turns
 

@@ -75,11 +75,11 @@ def test_five_processes_give_the_numbers_of_one(case, tmp_path, running, forked)
             state = tmp_path / f"{i}.npz" if i % 2 else None
             forked(serve, i, y_dim, shares, hub.url, running.folder, state, log=tmp_path / f"{i}.log")
         assert hub.wait_for_agents(LONG) == []
-        remote = hub.replay(X, Y)
+        remote = hub.federation.replay(X, Y)
         plain = nc.paper_federation(make_agents(y_dim, shares)[:5], **settings)
         assert_same(remote, plain.replay(X, Y))
-        assert hub.health == plain.health
-        assert hub.health["absences"] == {}
+        assert hub.federation.health == plain.health
+        assert hub.federation.health["absences"] == {}
 
 
 def test_a_hub_goes_on_from_its_file_or_begins_anew(tmp_path, running, forked):
@@ -93,28 +93,28 @@ def test_a_hub_goes_on_from_its_file_or_begins_anew(tmp_path, running, forked):
     forecasts, runs = [], []
     for part in (range(10), range(10, 20), range(20, 30)):
         with hub_at(running, tmp_path, settings) as hub:
-            assert hub.step == part[0]
+            assert hub.federation.step == part[0]
             assert hub.names == NAMES[:2]
             assert hub.wait_for_agents(LONG) == []
-            with pytest.raises(nc.NashcastError, match="nothing is forecast yet: call predict_one first"):
-                _ = hub.pending
+            assert hub.federation.present is None
             for t in part:
-                forecasts.append(hub.predict_one(X[t]))
-                assert hub.pending.forecast == forecasts[-1]
-                hub.predict_one(X[t] + 1)  # asked for in between, and killed before it is learnt: as if never
-                hub.predict_one(X[t])
-                hub.learn_one(X[t], Y[t])
+                forecasts.append(hub.federation.predict_one(X[t]))
+                assert hub.federation.present.forecast == forecasts[-1]
+                # Asked for in between, and killed before it is learnt: as if never.
+                hub.federation.predict_one(X[t] + 1)
+                hub.federation.predict_one(X[t])
+                hub.federation.learn_one(X[t], Y[t])
             kept = hub._line.run(missed_inputs(hub._line.client, "tide", hub.run, 0, part[-1]))
             np.testing.assert_array_equal(kept, X[: part[-1] + 1])  # what agents that miss steps will see
-            hub.predict_one(X[0])
+            hub.federation.predict_one(X[0])
             runs.append(hub.run)
     np.testing.assert_array_equal(forecasts, expected)
     with pytest.raises(nc.NashcastError, match="this hub is closed"):
-        hub.predict_one(X[5])
+        hub.federation.predict_one(X[5])
     with hub_at(running, tmp_path, settings, fresh=True) as hub:
-        assert hub.step == 0
+        assert hub.federation.step == 0
         assert hub.wait_for_agents(LONG) == []
-        np.testing.assert_array_equal(hub.replay(X[:5], Y[:5]).forecasts[:, 0], expected[:5])
+        np.testing.assert_array_equal(hub.federation.replay(X[:5], Y[:5]).forecasts[:, 0], expected[:5])
         runs.append(hub.run)
     assert len(set(runs[:3])) == 1
     assert len(set(runs)) == 2

@@ -8,7 +8,7 @@ from nashcast.agents.paper_agent import PaperAgent
 from nashcast.remote.mask_rule import least_present, next_present
 from nashcast.remote.messages import JoinGame
 from nashcast.remote.owner import Owner
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
 
 from elsewhere import make_stream, seen
 from masked_teams import Watched, assert_close, make_masked, make_owner, make_team, name_of, twin_of
@@ -42,9 +42,10 @@ def test_a_masked_game_has_the_numbers_of_one_in_this_process(lookback, y_dim, r
     settings = settings_of(lookback, y_dim, every=1 + seed % 2)
     remote, transport = make_masked(make_team(count, random, y_dim), X, settings)
     plain = nc.paper_federation(make_team(count, random, y_dim), **settings)
-    assert_close(remote.replay(X, Y), plain.replay(X, Y))
-    assert remote.health == plain.health
-    assert remote.health["games"] == len(range(lookback + lookback % settings["game"].every, 15, 1 + seed % 2))
+    assert_close(remote.federation.replay(X, Y), plain.replay(X, Y))
+    assert remote.federation.health == plain.health
+    due = range(lookback + lookback % settings["game"].every, 15, 1 + seed % 2)
+    assert remote.federation.health["games"] == len(due)
     assert all(players == set(transport.owners) for players in transport.ended.values())
 
 
@@ -53,8 +54,8 @@ def test_a_masked_game_takes_no_more_turns_and_keys_are_told_once():
     remote, transport = make_masked(make_team(count), X, settings_of(2, 1))
     for t in range(12):
         before = remote.traffic["turns"]
-        remote.predict_one(X[t])
-        remote.learn_one(X[t], Y[t])
+        remote.federation.predict_one(X[t])
+        remote.federation.learn_one(X[t], Y[t])
         assert remote.traffic["turns"] - before == (5 if t >= 2 else 1)
     told = [(step, len(masking.named)) for step, _, masking in invitations(transport)]
     assert told == [(step, count if step == 2 else 0) for step in range(2, 12) for _ in range(count)]
@@ -70,10 +71,10 @@ def test_agents_that_share_less_or_have_no_masks_are_mixed_but_do_not_play():
 
     remote, transport = make_masked(team(), X, settings_of(1, 1))
     transport.owners[name_of(4)] = Owner(team()[4], inputs=seen(X))
-    result = remote.replay(X, Y)
+    result = remote.federation.replay(X, Y)
     assert transport.ended[5] == set(transport.owners) - {name_of(2), name_of(4)}
     assert_close(result, twin_of(team(), transport, X, settings_of(1, 1)).replay(X, Y))
-    assert remote.health["games"] == 11
+    assert remote.federation.health["games"] == 11
 
 
 # Who is lost
@@ -96,17 +97,17 @@ def test_whoever_is_lost_in_a_game_is_hidden_by_others_or_there_is_no_game(count
         return when if len(asked) == turn + 1 else None
 
     remote, transport = make_masked(make_team(count), X, settings, lose=lose)
-    result = remote.replay(X, Y)
+    result = remote.federation.replay(X, Y)
     everybody = frozenset(transport.owners)
     kept = next_present([everybody], {lost}, 4, least_present(2, 1, True))
     assert (kept is None) == (count == 10)
     assert transport.ended.get(4, set()) == (kept or set())
     assert transport.ended[3] == transport.ended[5] == everybody
     assert_close(result, twin_of(make_team(count), transport, X, settings).replay(X, Y))
-    assert remote.health["absences"] == {lost: 1}
+    assert remote.federation.health["absences"] == {lost: 1}
     if kept is None:
-        assert remote.health["fell back"] == {"masks: 9 of 10 agents can play on; it takes more": 1}
-    assert remote.health["games"] == 6 - (kept is None)
+        assert remote.federation.health["fell back"] == {"masks: 9 of 10 agents can play on; it takes more": 1}
+    assert remote.federation.health["games"] == 6 - (kept is None)
     assert len(asked) == turn + 1
 
 
@@ -142,8 +143,8 @@ def test_who_may_be_missing_is_found_out_before_the_game():
     turns, forecasts = [], []
     for x, y in zip(X, Y, strict=True):
         before = remote.traffic["turns"]
-        forecasts.append(remote.predict_one(x))
-        remote.learn_one(x, y)
+        forecasts.append(remote.federation.predict_one(x))
+        remote.federation.learn_one(x, y)
         turns.append(remote.traffic["turns"] - before)
     everybody = set(transport.owners)
     expected = {
@@ -151,7 +152,7 @@ def test_who_may_be_missing_is_found_out_before_the_game():
     }
     assert transport.ended == {t: players for t, players in expected.items() if t != 5}
     assert {t for t in range(1, 30) if turns[t] == 4} == {6, 7, 8, 9, 12, 13, 14, 15}
-    assert remote.health["fell back"] == {"masks: 5 of 6 agents can play on; it takes more": 1}
+    assert remote.federation.health["fell back"] == {"masks: 5 of 6 agents can play on; it takes more": 1}
     transport.away[sits_out] = set()  # its twin does so of itself
     np.testing.assert_allclose(
         forecasts, twin_of(team(), transport, X, settings_of(1, 1)).replay(X, Y).forecasts[:, 0], rtol=1e-12
@@ -166,9 +167,9 @@ def test_a_step_in_which_few_were_weighed_is_in_no_game():
         return "before" if told.step == 4 and name in (name_of(0), name_of(1), name_of(2)) else None
 
     remote, transport = make_masked(make_team(6), X, settings_of(1, 1), lose=lose)
-    result = remote.replay(X, Y)
+    result = remote.federation.replay(X, Y)
     assert transport.ended.keys() == {1, 2, 3, 6, 7}
-    assert remote.health["fell back"] == {
+    assert remote.federation.health["fell back"] == {
         "masks: 3 of 6 agents can play on; it takes more": 1,
         "masks: only 3 agents have a weight in some step of the window; it takes 4": 1,
     }
@@ -184,14 +185,15 @@ def test_games_with_those_who_are_there_whatever_gets_lost(seed):
         return str(rng.choice(["before", "after"])) if rng.random() < 0.03 else None
 
     remote, transport = make_masked(make_team(9), X, settings, lose=lose)
-    result = remote.replay(X, Y)
+    result = remote.federation.replay(X, Y)
     assert_close(result, twin_of(make_team(9), transport, X, settings).replay(X, Y))
-    assert remote.health["absences"] == {name: len(steps) for name, steps in transport.away.items() if steps}
+    assert remote.federation.health["absences"] == {name: len(steps) for name, steps in transport.away.items() if steps}
     sizes = [len(players) for players in transport.ended.values()]
     assert {9, 5} <= set(sizes)  # everybody, and those who were left of them with those who hide the lost one
-    assert remote.health["games"] == sum(size > 0 for size in sizes)
-    assert remote.health["games"] + remote.health["fallbacks"] == len(range(1 + seed % 2, 40, 1 + seed % 2))
-    assert sum(remote.health["fell back"].values()) == remote.health["fallbacks"] > 0
+    health = remote.federation.health
+    assert health["games"] == sum(size > 0 for size in sizes)
+    assert health["games"] + health["fallbacks"] == len(range(1 + seed % 2, 40, 1 + seed % 2))
+    assert sum(health["fell back"].values()) == health["fallbacks"] > 0
 
 
 # A step that is done again
@@ -203,11 +205,11 @@ def test_other_inputs_in_the_same_step_are_forecast_with_the_same_game():
     curious, transport = make_masked(make_team(6), X, settings_of(1, 1))
     for x, y in zip(X, Y, strict=True):
         for other in (x + 1, x - 1, x + 2, x - 2, x):
-            found, expected = curious.predict_one(other), plain.predict_one(other)
+            found, expected = curious.federation.predict_one(other), plain.predict_one(other)
             assert abs(found - expected) <= 1e-12 * max(1, abs(expected))
-        curious.learn_one(x, y)
+        curious.federation.learn_one(x, y)
         plain.learn_one(x, y)
-    assert curious.health == plain.health
+    assert curious.federation.health == plain.health
     assert {masking.attempt for *_, masking in invitations(transport)} == {0}
 
 
@@ -216,13 +218,13 @@ def test_a_window_that_changes_within_a_step_is_not_played_twice():
     X, Y = make_stream(1, steps=14)
     remote, _ = make_masked(make_team(6), X, settings_of(1, 1))
     for t in range(14):
-        remote.predict_one(X[t])
+        remote.federation.predict_one(X[t])
         if t == 9:
-            remote.learn_late(8, Y[8])
-        remote.learn_one(X[t], None if t == 8 else Y[t])
+            remote.federation.learn_late(8, Y[8])
+        remote.federation.learn_one(X[t], None if t == 8 else Y[t])
     why = "masks: a late label has changed the window since this step's first game"
-    assert remote.health["fell back"] == {why: 1}
-    assert remote.health["games"] == 12
+    assert remote.federation.health["fell back"] == {why: 1}
+    assert remote.federation.health["games"] == 12
 
 
 def test_labels_that_are_missing_or_late_are_learnt_alike():
@@ -230,14 +232,14 @@ def test_labels_that_are_missing_or_late_are_learnt_alike():
     remote, _ = make_masked(make_team(6), X, settings_of(1, 1))
     plain = nc.paper_federation(make_team(6), **settings_of(1, 1))
     for t in range(30):
-        found, expected = remote.predict_one(X[t]), plain.predict_one(X[t])
+        found, expected = remote.federation.predict_one(X[t]), plain.predict_one(X[t])
         assert abs(found - expected) <= 1e-12 * max(1, abs(expected))
-        for federation in (remote, plain):
+        for federation in (remote.federation, plain):
             federation.learn_one(X[t], None if t % 5 == 2 else Y[t])
             if t % 5 == 4:
                 federation.learn_late(t - 2, Y[t - 2])
-    assert remote.health == plain.health
-    assert remote.health["games"] == 29
+    assert remote.federation.health == plain.health
+    assert remote.federation.health["games"] == 29
 
 
 # Agents that are started anew
@@ -260,29 +262,29 @@ def test_an_owner_killed_in_a_game_keeps_its_forecast_and_plays_the_next(turn, g
     count, killed, asked = 6, name_of(2), []
 
     def kill(transport):
-        asked.append(remote.step)
-        if remote.step == 6 and asked.count(6) == turn + 1 and turn < 3:
+        asked.append(remote.federation.step)
+        if remote.federation.step == 6 and asked.count(6) == turn + 1 and turn < 3:
             transport.owners[killed] = reborn(tmp_path, X, count, killed)[killed]
-        if turn == 3 and remote.step == 7 and asked.count(7) == 1:  # after the last turn of step 6, untold
+        if turn == 3 and remote.federation.step == 7 and asked.count(7) == 1:  # after the last turn of step 6, untold
             transport.owners[killed] = reborn(tmp_path, X, count, killed)[killed]
 
     transport = Watched(reborn(tmp_path, X, count), before=None if greeted and turn in (0, 3) else kill)
-    remote = RemoteFederation(list(transport.owners), transport, masked=True, **settings_of(1, 1))
+    remote = RemoteAgents(list(transport.owners), transport, masked=True, **settings_of(1, 1))
     forecasts = []
     for t in range(12):
         if greeted and ((turn == 0 and t == 6) or (turn == 3 and t == 7)):
             transport.owners[killed] = reborn(tmp_path, X, count, killed)[killed]
             remote.greet(transport.owners[killed].hello())
-        forecasts.append(remote.predict_one(X[t]))
-        remote.learn_one(X[t], Y[t])
+        forecasts.append(remote.federation.predict_one(X[t]))
+        remote.federation.learn_one(X[t], Y[t])
     twin = twin_of(make_team(count, forgetting=0.95), transport, X, settings_of(1, 1))
     np.testing.assert_allclose(forecasts, twin.replay(X, Y).forecasts[:, 0], rtol=1e-12)
-    assert remote.health["absences"] == {}
+    assert remote.federation.health["absences"] == {}
     missed = greeted is False or turn in (1, 2)
-    assert remote.health["games"] == 11 - missed
+    assert remote.federation.health["games"] == 11 - missed
     assert transport.ended[8] == set(transport.owners)
     if missed:
-        ((why, times),) = remote.health["fell back"].items()
+        ((why, times),) = remote.federation.health["fell back"].items()
         assert times == 1
         assert why.startswith(f"masks: 5 of 6 agents can play on; it takes more ({killed}: '{killed}': ")
         assert ("no verified key of" in why) == (turn in (0, 3))
@@ -294,15 +296,15 @@ def test_an_owner_that_lost_its_memory_begins_anew_with_a_new_key(greeted):
     X, Y = make_stream(1, steps=14)
     remote, transport = make_masked(make_team(6), X, settings_of(1, 1))
     fresh = name_of(2)
-    before = remote.replay(X[:6], Y[:6])
+    before = remote.federation.replay(X[:6], Y[:6])
     transport.owners[fresh] = make_owner(make_team(6)[2], 6, X)
     if greeted:
         remote.greet(transport.owners[fresh].hello())
-    after = remote.replay(X[6:], Y[6:])
+    after = remote.federation.replay(X[6:], Y[6:])
     assert np.isfinite(np.concatenate([before.forecasts, after.forecasts])).all()
     # What it may have sent in the step it came back in it does not know: it plays from the next on.
     assert [t for t in range(1, 14) if fresh not in transport.ended.get(t, ())] == ([6] if greeted else [6, 7])
-    assert remote.health["absences"] == ({} if greeted else {fresh: 1})
+    assert remote.federation.health["absences"] == ({} if greeted else {fresh: 1})
     assert transport.ended[8] == set(transport.owners)
 
 
@@ -319,13 +321,14 @@ def test_owners_killed_between_any_two_turns_go_on(tmp_path):
                 remote.greet(transport.owners[name].hello())
 
     transport = Watched(reborn(tmp_path, X, 9), before=kill)
-    remote = RemoteFederation(list(transport.owners), transport, masked=True, **settings_of(1, 1))
-    result = remote.replay(X, Y)
+    remote = RemoteAgents(list(transport.owners), transport, masked=True, **settings_of(1, 1))
+    result = remote.federation.replay(X, Y)
     assert_close(result, twin_of(make_team(9, forgetting=0.95), transport, X, settings_of(1, 1)).replay(X, Y))
-    assert remote.health["absences"] == {}
+    assert remote.federation.health["absences"] == {}
     assert len(kills) > 8
     assert {5, 9} <= {len(players) for players in transport.ended.values()}
-    assert 24 - len(kills) <= remote.health["games"] < 24 == remote.health["games"] + remote.health["fallbacks"]
+    health = remote.federation.health
+    assert 24 - len(kills) <= health["games"] < 24 == health["games"] + health["fallbacks"]
 
 
 # A hub that is killed
@@ -353,19 +356,19 @@ def test_a_hub_killed_at_any_moment_goes_on_and_is_answered_alike(seed, tmp_path
 
     owners = {agent.name: make_owner(agent, 5, X) for agent in make_team(5, y_dim=2)}
     transport, path, forecasts = Crashing(owners), tmp_path / "hub.npz", []
-    remote = RemoteFederation(list(owners), transport, masked=True, **settings)
+    remote = RemoteAgents(list(owners), transport, masked=True, **settings)
     run = remote.run
     while len(forecasts) < 16:
         t = len(forecasts)
         try:
-            forecast = remote.predict_one(X[t])
-            remote.learn_one(X[t], Y[t])
-            remote.save(path)
+            forecast = remote.federation.predict_one(X[t])
+            remote.federation.learn_one(X[t], Y[t])
+            remote.federation.save(path)
             forecasts.append(forecast)
         except Crash:
-            remote = RemoteFederation(list(owners), transport, masked=True, **{**settings, "run": None if t else run})
+            remote = RemoteAgents(list(owners), transport, masked=True, **{**settings, "run": None if t else run})
             if t:
-                remote.load(path)
+                remote.federation.load(path)
     whole = nc.paper_federation(make_team(5, y_dim=2), **settings).replay(X, Y)
     np.testing.assert_allclose(forecasts, whole.forecasts, rtol=1e-12)
     assert len(crashes) > 8
@@ -390,19 +393,19 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
     while len(forecasts) < 8:
         t = len(forecasts)
         try:
-            forecast = remote.predict_one(X[t])
-            remote.learn_one(X[t], Y[t])
-            remote.save(tmp_path / "hub.npz")
+            forecast = remote.federation.predict_one(X[t])
+            remote.federation.learn_one(X[t], Y[t])
+            remote.federation.save(tmp_path / "hub.npz")
             forecasts.append(forecast)
         except Crash:
             crashes += 1
-            remote = RemoteFederation(list(transport.owners), transport, masked=True, **settings)
-            remote.load(tmp_path / "hub.npz")
+            remote = RemoteAgents(list(transport.owners), transport, masked=True, **settings)
+            remote.federation.load(tmp_path / "hub.npz")
     assert crashes == 1
     assert transport.ended.keys() == {1, 2, 3, 5, 6, 7}
     twin = twin_of(make_team(9), transport, X, settings)
     np.testing.assert_allclose(forecasts, twin.replay(X, Y).forecasts[:, 0], rtol=1e-12)
-    ((why, times),) = remote.health["fell back"].items()
+    ((why, times),) = remote.federation.health["fell back"].items()
     assert times == 1
     assert why.startswith("masks: nobody is there who could play (agent-0")
 
@@ -421,20 +424,19 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
 def test_a_game_that_cannot_be_masked_is_refused(settings, words):
     names = [name_of(i) for i in range(5)]
     with pytest.raises(nc.InvalidInput) as caught:
-        RemoteFederation(names, None, masked=True, **settings)
+        RemoteAgents(names, None, masked=True, **settings)
     assert words in str(caught.value)
-    assert RemoteFederation(names, None, masked=True, game=nc.LookbackGame(2, placement="spread"))
+    assert RemoteAgents(names, None, masked=True, game=nc.LookbackGame(2, placement="spread"))
 
 
 def test_too_few_agents_are_told_in_health_and_nobody_is_asked_for_terms():
     X, Y = make_stream(1, steps=8)
     remote, transport = make_masked(make_team(6), X, settings_of(2, 1))  # random features take 8
-    assert_close(
-        remote.replay(X, Y), nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None}).replay(X, Y)
-    )
-    assert remote.health["fell back"] == {"masks: 6 agents can play; it takes 8": 6}
+    plain = nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None})
+    assert_close(remote.federation.replay(X, Y), plain.replay(X, Y))
+    assert remote.federation.health["fell back"] == {"masks: 6 agents can play; it takes 8": 6}
     assert list(invitations(transport)) == []
     none = make_team(6, share="forecasts")
     remote, transport = make_masked(none, X, settings_of(2, 1))
-    remote.replay(X, Y)
-    assert remote.health["fell back"] == {"masks: nobody is there who could play": 6}
+    remote.federation.replay(X, Y)
+    assert remote.federation.health["fell back"] == {"masks: nobody is there who could play": 6}

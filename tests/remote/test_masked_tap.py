@@ -35,7 +35,7 @@ def tapped_run(folder, masked):
         ):  # fmt: skip
             assert hub.wait_for_agents(60.0) == [], said(folder, NAMES)
             forecasts = run(hub, X, Y)[0]
-            assert hub.health["games"] == STEPS - 2, hub.health["fell back"]
+            assert hub.federation.health["games"] == STEPS - 2, hub.federation.health["fell back"]
         data = b"|".join(bytes(part) for line in tap.lines for part in (line.up, line.down))
     terms = np.unique(np.concatenate([np.fromfile(folder / f"{name}.terms") for name in NAMES]))
     # What is near 0 or a small whole number has bytes that occur by chance.

@@ -12,7 +12,7 @@ from nashcast.remote.fixed_point import encode
 from nashcast.remote.masked_owner import MaskSettings
 from nashcast.remote.masks import new_key, sign_key
 from nashcast.remote.owner import Owner
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
 from nashcast.remote.wire import pack, unpack
 
 from elsewhere import make_remote, make_stream
@@ -93,8 +93,8 @@ def tapped_run(masked, kinds):
     for owner in transport.owners.values():
         transport.bytes.append(owner.hello())
         remote.greet(transport.bytes[-1])
-    remote.replay(X, Y)
-    assert remote.health["games"] == 10
+    remote.federation.replay(X, Y)
+    assert remote.federation.health["games"] == 10
     assert min(map(len, (tap.features, tap.decoders, tap.moments))) > 50
     assert len(tap.terms) > 500
     return tap, b"|".join(transport.bytes)
@@ -118,12 +118,14 @@ def test_the_search_finds_terms_where_they_are_sent_plainly():
 def test_the_transcript_has_bytes_of_masked_terms_only():
     X, Y = make_stream(1, steps=5)
     remote, _ = make_masked(make_team(8), X, SETTINGS | {"transcript": True})
-    remote.replay(X, Y)
-    sent = [message for message in remote.transcript if message.sender != "server" and message.kind == "backward"]
+    remote.federation.replay(X, Y)
+    sent = [
+        message for message in remote.federation.transcript if message.sender != "server" and message.kind == "backward"
+    ]
     # (1 + 1 + 2, and then 4 + 2 numbers) of 16 bytes, a 1 and a tag
     assert {(message.bytes, *message.contents["value"]) for message in sent} == {(96, 96), (128, 128)}
     assert len(sent) == 3 * 2 * 8
-    assert {values.dtype for kind, values in remote._post.values if kind.startswith("backward")} == {np.dtype(np.uint8)}
+    assert {values.dtype for kind, values in remote.post.values if kind.startswith("backward")} == {np.dtype(np.uint8)}
 
 
 # A hub that lies
@@ -143,8 +145,8 @@ def lied_to(change, count=9, steps=6, at=4, settings=SETTINGS, random=False):
         return turn._replace(calls=calls)
 
     remote, transport = make_masked(make_team(count, random), X, settings, change=changed)
-    result = remote.replay(X, Y)
-    assert remote.health["absences"] == {}
+    result = remote.federation.replay(X, Y)
+    assert remote.federation.health["absences"] == {}
     twin = twin_of(make_team(count, random), transport, X, settings)
     np.testing.assert_allclose(result.forecasts, twin.replay(X, Y).forecasts, rtol=1e-12)
     refusals = {
@@ -232,8 +234,8 @@ def test_an_owner_refuses_with_a_reason_and_its_forecast_stands(lie, caplog):
     if "key of 'agent-01'" in str(refusals):
         assert refusals[name_of(1)] == {"'agent-01': the hub takes another key for its own."}
     assert transport.ended.keys() == {2, 3, 5}
-    assert remote.health["fallbacks"] == 1
-    assert any(words in why for why in remote.health["fell back"]) or lie == "too few"
+    assert remote.federation.health["fallbacks"] == 1
+    assert any(words in why for why in remote.federation.health["fell back"]) or lie == "too few"
     assert "refused: " in caplog.text
     assert "plays no game" in caplog.text
 
@@ -264,13 +266,13 @@ def other_weights(name, call):
 def test_whoever_is_told_something_else_is_not_added_up(change):
     """Its masks are of something else; the game goes on without it where there are enough to hide it."""
     remote, transport, refusals = lied_to(only(name_of(4), change), count=9)
-    assert remote.health["fallbacks"] == 0
+    assert remote.federation.health["fallbacks"] == 0
     assert len(transport.ended[4]) == 5
     assert name_of(4) not in transport.ended[4]
     assert refusals == {name: set() for name in transport.owners}
     remote, transport, _ = lied_to(only(name_of(4), change), count=7)
     why = "masks: 6 of 7 agents can play on; it takes more (agent-04: its message is not of the others' round)"
-    assert remote.health["fell back"] == {why: 1}
+    assert remote.federation.health["fell back"] == {why: 1}
 
 
 def test_told_apart_in_halves_nothing_is_opened():
@@ -280,9 +282,9 @@ def test_told_apart_in_halves_nothing_is_opened():
         return other_targets(name, call) if name in halves else call
 
     remote, _, _ = lied_to(change, count=8)
-    ((why, _),) = remote.health["fell back"].items()
+    ((why, _),) = remote.federation.health["fell back"].items()
     assert why.startswith("masks: not of the round, shapes, agents and context of the others")
-    assert remote.health["games"] == 3
+    assert remote.federation.health["games"] == 3
 
 
 def asked_again(owner, turn, **change):
@@ -300,8 +302,8 @@ def asked_again(owner, turn, **change):
 def middle_of_a_game(count=9):
     X, Y = make_stream(1, steps=6)
     remote, transport = make_masked(make_team(count, False), X, SETTINGS)
-    remote.replay(X, Y)
-    remote.predict_one(X[0])
+    remote.federation.replay(X, Y)
+    remote.federation.predict_one(X[0])
     name = name_of(4)
     first = next(turns[name] for turns in reversed(transport.turns) if isinstance(turns[name].calls[-1], m.Backward)
                  and turns[name].calls[-1].back == 0)  # fmt: skip
@@ -341,10 +343,10 @@ def test_the_very_same_turn_is_answered_alike_anywhere_in_a_game():
 
     owners = {agent.name: make_owner(agent, 8, X) for agent in make_team(8)}
     transport = Twice(owners)
-    remote = RemoteFederation(list(owners), transport, masked=True, **SETTINGS)
+    remote = RemoteAgents(list(owners), transport, masked=True, **SETTINGS)
     once, _ = make_masked(make_team(8), X, SETTINGS)
-    np.testing.assert_array_equal(remote.replay(X, Y).forecasts, once.replay(X, Y).forecasts)
-    assert remote.health["games"] == 6
+    np.testing.assert_array_equal(remote.federation.replay(X, Y).forecasts, once.federation.replay(X, Y).forecasts)
+    assert remote.federation.health["games"] == 6
 
 
 # What owners have
@@ -353,10 +355,10 @@ def test_the_very_same_turn_is_answered_alike_anywhere_in_a_game():
 def test_an_owner_with_masks_never_sends_plain_terms():
     X, Y = make_stream(1, steps=6)
     transport = LocalTransport({agent.name: make_owner(agent, 6) for agent in make_team(6)})
-    remote = RemoteFederation(list(transport.owners), transport, **SETTINGS)
-    remote.replay(X, Y)
-    assert remote.health["games"] == 0
-    assert "the terms of this agent are sent under masks only" in remote.health["reasons"][name_of(0)]
+    remote = RemoteAgents(list(transport.owners), transport, **SETTINGS)
+    remote.federation.replay(X, Y)
+    assert remote.federation.health["games"] == 0
+    assert "the terms of this agent are sent under masks only" in remote.federation.health["reasons"][name_of(0)]
     results = [r for sent in transport.sent.values() for reply in sent for r in unpack(reply, (m.Reply,)).results]
     assert {type(result) for result in results} == {m.Introduced, m.RemoteAnswer}
 
@@ -371,11 +373,11 @@ def test_every_run_and_every_start_has_its_own_key():
 
     first = key()
     assert len(first) == 96
-    remote.replay(X, Y)
+    remote.federation.replay(X, Y)
     assert key() == first
-    other = RemoteFederation(list(transport.owners), transport, masked=True, **SETTINGS)
-    other.replay(X, Y)
-    assert other.health["games"] == 4
+    other = RemoteAgents(list(transport.owners), transport, masked=True, **SETTINGS)
+    other.federation.replay(X, Y)
+    assert other.federation.health["games"] == 4
     assert key() != first
     assert unpack(make_owner(make_team(8)[0], 8).hello(), (m.Hello,)).public_key != key()
 
@@ -406,6 +408,6 @@ def test_an_owner_may_ask_for_more_agents_than_the_game_does():
     remote, transport = make_masked(make_team(9, False), X, SETTINGS)
     wary = name_of(0)
     transport.owners[wary] = Owner(make_team(9, False)[0], masks=settings_for(wary, 9, least=10))
-    remote.replay(X, Y)
+    remote.federation.replay(X, Y)
     assert all(wary not in players for players in transport.ended.values())
     assert [len(players) for players in transport.ended.values()] == [5] * 4

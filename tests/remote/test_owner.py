@@ -16,7 +16,7 @@ from nashcast.remote import messages as m
 from nashcast.remote import owner as owner_module
 from nashcast.remote.message_checks import check_turn
 from nashcast.remote.owner import Owner
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
 from nashcast.remote.wire import MalformedMessage, pack, unpack
 
 from elsewhere import LocalTransport, Twin, make_agents, make_remote, make_stream, seen
@@ -74,13 +74,13 @@ def watched(share, settings, y_dim=1):
     private = Private(set(), set(), set(), {1.7, 0.3})
     agent = agents[0]
     for x, y in zip(X, Y, strict=True):
-        remote.predict_one(x)
+        remote.federation.predict_one(x)
         private.features.update(numbers(agent.raw_features(), agent._features))
         private.decoders.update(numbers(agent._decoder))
         if settings["game"] is not None:
             private.expected.update(numbers(*agent._moments(agent._last(agent._features))))
-        remote.learn_one(x, y)
-    assert remote.health["absences"] == {}
+        remote.federation.learn_one(x, y)
+    assert remote.federation.health["absences"] == {}
     assert min(len(private.features), len(private.decoders)) > 20
     return b"".join([transport.owners["agent-0"].hello(), *transport.sent["agent-0"]]), private
 
@@ -133,7 +133,7 @@ def test_the_log_says_what_was_sent_and_the_counts_add_up():
     agents = make_agents(1)
     remote, transport = make_remote(agents, X, {"game": nc.LookbackGame(lookback=2), "start": 0.0})
     transport.owners["agent-0"] = owner = Owner(agents[0], log=lines.append)
-    remote.replay(*make_stream(1, steps=6))
+    remote.federation.replay(*make_stream(1, steps=6))
     owner.answer(b"")
     hello = owner.hello()
     sent = transport.sent["agent-0"]
@@ -365,13 +365,13 @@ def test_a_black_box_that_fails_in_a_game_sits_the_step_out(placement):
     twin = nc.paper_federation([*make_agents(1)[:3], Twin(agents(Breaks())[3], away, X)], **settings)
     for t in range(30):
         encoder.where = {where for where, steps in failing.items() if t in steps}
-        forecast = remote.predict_one(X[t])
+        forecast = remote.federation.predict_one(X[t])
         encoder.where = set()
         assert forecast == twin.predict_one(X[t])
-        remote.learn_one(X[t], Y[t])
+        remote.federation.learn_one(X[t], Y[t])
         twin.learn_one(X[t], Y[t])
-    assert remote.health["absences"] == twin.health["absences"] == {"vendor": 5}
-    assert remote.health["reasons"] == {"vendor": "RuntimeError: the vendor is down"}
+    assert remote.federation.health["absences"] == twin.health["absences"] == {"vendor": 5}
+    assert remote.federation.health["reasons"] == {"vendor": "RuntimeError: the vendor is down"}
     assert len(transport.turns) > 30
 
 
@@ -394,7 +394,10 @@ def test_a_state_that_cannot_be_written_or_read_is_told(tmp_path):
     asked(owner, 0, BEGIN, FORECAST)
     for other, words in [
         (random_features(name="other"), "state: got state.state, of agent 'desk'. Pass the file that this agent wrote"),
-        (PaperAgent(nc.encoders.Linear(lags=2), name="desk"), "features: got shape (5, 1, 3). Restore an agent whose"),
+        (
+            PaperAgent(nc.encoders.Linear(lags=2), name="desk"),
+            "saved features: got shape (5, 1, 3). Pass shape (5, 1, 5)",
+        ),
     ]:
         with pytest.raises(nc.InvalidInput) as caught:
             Owner(other, state=path)
@@ -434,7 +437,7 @@ def recorded_turns():
     for settings in (SPREAD, CENTRAL, ANCHORED):
         X, Y = make_stream(1, steps=6, x_dim=2)
         remote, transport = make_remote(make_agents(1), X, {"start": 0.0, **settings})
-        remote.replay(X, Y)
+        remote.federation.replay(X, Y)
         turns += [pack(turns["agent-0"]) for turns in transport.turns if "agent-0" in turns]
     return turns
 
@@ -506,6 +509,6 @@ def test_turns_that_are_odd_but_may_be_asked_are_survived():
         reply = unpack(owner.answer(bytes(changed)), (m.Reply,))
         replies += reply.reason == ""
     assert replies > 100
-    remote = RemoteFederation(["agent-0"], LocalTransport({"agent-0": owner}), start=0.0)
-    remote.replay(*make_stream(1, steps=8, x_dim=2))
-    assert remote.health["absences"] == {}
+    remote = RemoteAgents(["agent-0"], LocalTransport({"agent-0": owner}), start=0.0)
+    remote.federation.replay(*make_stream(1, steps=8, x_dim=2))
+    assert remote.federation.health["absences"] == {}

@@ -172,11 +172,11 @@ def test_nothing_that_is_tried_gets_in_or_disturbs_the_run(tmp_path):
             trying.start()
             rows = []
             while trying.is_alive() or len(rows) < 20:
-                t = hub.step
+                t = hub.federation.step
                 rows.append([part[0] for part in run(hub, X[t : t + 1], Y[t : t + 1])])
             trying.join()
             assert hub._bus.client.stats["reconnects"] == 0
-            health = hub.health
+            health = hub.federation.health
             stored = hub._bus.run(hub._stream.stream_info(stream_name(FEDERATION))).state.messages
         log = running.log.read_text()
     if failure:

@@ -124,7 +124,7 @@ def test_a_lost_memory_sees_all_inputs_again_from_the_very_first(lost_at):
     remote, transport = make_remote(make_agents(1)[:2], X, settings, LocalTransport)
     births = [set(), {lost_at}]
     agents = [
-        Mortal(lambda i=i: make_agents(1)[i], set(), births[i], X, lambda i=i: twin._state.forecasts[i])
+        Mortal(lambda i=i: make_agents(1)[i], set(), births[i], X, lambda i=i: twin.loop.state.forecasts[i])
         for i in range(2)
     ]
     twin = nc.paper_federation(agents, **settings)

@@ -44,7 +44,7 @@ class Tapped:
             ):
                 assert hub.wait_for_agents(60.0) == [], said(folder, spies.NAMES)
                 self.results = run(hub, X, Y)
-                self.health, self.traffic = hub.health, hub.traffic
+                self.health, self.traffic = hub.federation.health, hub.traffic
             self.lines = {name: tap.line(name) for name in (*spies.NAMES, "hub")}
             self.bytes = b"|".join(bytes(part) for line in tap.lines for part in (line.up, line.down))
         agents = [spies.Spy(agent) for agent in spies.make_agents(shares)]

@@ -158,7 +158,7 @@ def test_a_late_label_reaches_the_step_it_belongs_to(text, waits, tmp_path):
 
     def last_targets() -> np.ndarray:
         if text is PAPERS:
-            return live._federation._state.window.targets[-waits - 1 :, 0]
+            return live._federation.loop.state.window.targets[-waits - 1 :, 0]
         history = live._federation._loop.history
         return history.targets[history.now - waits : history.now + 1, 0]
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
-from nashcast.agents.plain_state import from_arrays, to_arrays
+from nashcast.agents.plain_state import restored_state, to_arrays
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
 from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Encoder, Noise, RowEncoder, State, input_context
 from nashcast.errors import InvalidInput
+from nashcast.fields import Fields
 from nashcast.games.lookback.spread import AgentPart
 from nashcast.games.moments.features import EchoParameters, Moments
 
@@ -251,20 +252,38 @@ class PaperAgent:
         return {**saved, **to_arrays("encoder", self._encoder_state)}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
+        """Raises InvalidInput, and changes nothing, if a field is missing, unknown, or of the wrong type or shape."""
+        fields = Fields(saved)
         now = {name: getattr(self, f"_{name}") for name in _SAVED_ARRAYS} | self._memory._asdict()
-        for name, value in now.items():
-            if saved[name].shape != value.shape:
-                got, remedy = f"shape {saved[name].shape}", f"Restore an agent whose {name} is {value.shape}."
-                raise InvalidInput(name, got, remedy)
+        # Inputs and targets may be missing; sums and decoders may overflow, and then the agent sits out.
+        found = {
+            name: fields.take(name, value.shape, dtype=value.dtype, finite=name in _FINITE)
+            for name, value in now.items()
+        }
+        step, key = (int(fields.take(name, (), dtype=np.int64, min=0)) for name in ("step", "key"))
+        state = restored_state(self._built.start(), fields.part("encoder").rest())
+        pending = self._restored_pending(fields.part("pending"))
+        fields.done()
         for name in _SAVED_ARRAYS:
-            setattr(self, f"_{name}", saved[name].copy())
-        self._memory = LongMemory(saved["gram"].copy(), saved["cross"].copy())
-        self._step, self._key = int(saved["step"]), int(saved["key"])
+            setattr(self, f"_{name}", found[name])
+        self._memory = LongMemory(found["gram"], found["cross"])
+        self._step, self._key = step, key
         self._last_absence = self._step  # to be on the safe side: what it took part in is looked up
-        self._encoder_state = from_arrays("encoder", saved)
-        self._pending = self._part = None
-        if any(name.split(".")[0] == "pending" for name in saved):
-            self._pending = _Pending(*from_arrays("pending", saved))
+        self._encoder_state, self._pending, self._part = state, pending, None
+
+    def _restored_pending(self, fields: Fields) -> _Pending | None:
+        if ".tuple" not in fields:
+            return None
+        fields.require(
+            ".tuple", int(fields.take(".tuple", (), dtype=np.int64)) == len(_Pending._fields), "another size"
+        )
+        (p, d), x_dim = self._features.shape[1:], self._inputs.shape[1]
+        x = fields.take(".0.array", (x_dim,), finite=False)
+        raw, features = (fields.take(f".{i}.array", (p, d)) for i in (1, 2))
+        state = restored_state(self._built.start(), fields.part(".3").rest())
+        present, forecast = (fields.take(f".{i}.array", (p,)) for i in (4, 5))
+        fields.done()
+        return _Pending(x, raw, features, state, present, forecast)
 
     def part_in_replay(self, inputs: np.ndarray, y_dim: int, key: int) -> ReplayPart:
         """Everything of this agent that a compiled replay of a whole series needs. It stays in this process."""
@@ -332,3 +351,4 @@ class PaperAgent:
 
 
 _SAVED_ARRAYS = ("present", "inputs", "features", "presents", "targets", "took_part", "decoder")
+_FINITE = ("present", "features")

@@ -21,13 +21,13 @@ from nashcast.experiments.run_schema import Place
 from nashcast.federation.default import default_agents
 from nashcast.federation.federation import Federation
 from nashcast.federation.objects import object_columns
-from nashcast.federation.paper import PaperFederation
+from nashcast.federation.paper import paper_federation
 from nashcast.games.joint import JointGame
 from nashcast.streams import Stream
 from nashcast.streams.catalog import entry, open_stream
 from nashcast.streams.suggest import near
 
-Maker = Callable[[], Federation | PaperFederation]
+Maker = Callable[[], Federation]
 
 
 def build(config: Config) -> tuple[Stream, Maker]:
@@ -130,9 +130,9 @@ def _paper_maker(config: Config, paper: PaperSettings, y_dim: int, settings: Map
     decoders = [agent.decoder for agent in config.agents for _ in range(agent.count)]
     parts = list(zip(agent_names(config), _encoders(config), decoders, strict=True))
 
-    def make() -> PaperFederation:
+    def make() -> Federation:
         agents = [PaperAgent(encoder, name=name, **own) for name, encoder, own in parts]
-        return PaperFederation(
+        return paper_federation(
             agents, game=paper.game, anchored=paper.anchored, ridge=paper.ridge, budget=paper.budget,
             mixing=paper.mixing, y_dim=y_dim, seed=config.seed, **settings,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import open_config_stream, stream_digest
 from nashcast.experiments.hub_config import HubConfig
 from nashcast.experiments.run import Outcome, error_of, outcome_of
+from nashcast.federation.federation import Federation
 from nashcast.federation.records import Replay
 from nashcast.remote.broker_files import write_whole
 from nashcast.remote.hub import Hub
@@ -44,17 +45,17 @@ def run_hub(
         state=folder / STATE, fresh=fresh, game=config.game, y_dim=stream.targets.shape[1], start=stream.start,
         seed=config.seed, **config.federation, **options,
     ) as hub:  # fmt: skip
-        names = hub.names
-        say(f"hub of {hub.federation} at {hub.url}, for {', '.join(names)}")
-        if hub.step:
-            say(f"going on at step {hub.step} of {len(stream.targets)}")
-        if hub.step < len(stream.targets):
+        names, federation = hub.names, hub.federation
+        say(f"hub of {hub.name} at {hub.url}, for {', '.join(names)}")
+        if federation.step:
+            say(f"going on at step {federation.step} of {len(stream.targets)}")
+        if federation.step < len(stream.targets):
             _wait(hub, config.wait, say)
-        with closing(StepLog(folder / STEPS, len(names), hub.y_dim)) as log:
-            log.cut(hub.step)
-            _steps(hub, stream, log, config.pace, progress)
+        with closing(StepLog(folder / STEPS, len(names), federation.y_dim)) as log:
+            log.cut(federation.step)
+            _steps(federation, stream, log, config.pace, progress)
             rows = log.rows()
-        traffic, health = hub.traffic, hub.health
+        traffic, health = hub.traffic, federation.health
     milliseconds = 1e3 * np.percentile(rows.seconds, [50, 99])
     found = {
         "seconds": round(float(rows.seconds.sum()), 3),
@@ -100,18 +101,19 @@ def _wait(hub: Hub, seconds: float, say: Say) -> None:
         say(f"beginning without {', '.join(missing)}: they may come later")
 
 
-def _steps(hub: Hub, stream: Stream, log: StepLog, pace: float, progress) -> None:
+def _steps(federation: Federation, stream: Stream, log: StepLog, pace: float, progress) -> None:
     total = len(stream.targets)
-    for t in range(hub.step, total):
+    for t in range(federation.step, total):
         progress(t, total)
         began = time.perf_counter()
-        hub.predict_one(stream.inputs[t])
+        federation.predict_one(stream.inputs[t])
         seconds = time.perf_counter() - began
-        step = hub.pending
-        present = [i not in step.absent for i in range(len(hub.names))]
+        said = federation.present
+        assert said is not None
+        present = [i not in said.absent for i in range(len(said.own))]
         # Before the state that says it is done: killed in between, the step is done and written again.
-        log.append(step.forecast, step.weights, step.forecasts, present, seconds)
-        hub.learn_one(stream.inputs[t], stream.targets[t])
+        log.append(said.forecast[0], said.weights, said.own, present, seconds)
+        federation.learn_one(stream.inputs[t], stream.targets[t])
         if pace:
             time.sleep(max(pace - (time.perf_counter() - began), 0.0))
     progress(total, total)

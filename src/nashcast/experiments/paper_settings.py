@@ -9,10 +9,10 @@ from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import Persistence
 from nashcast.errors import InvalidInput
 from nashcast.experiments.run_schema import Place, options_of, read_options, refuse_unknown, table
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.federation.paper import LookbackGame, paper_federation
 
-_IN_CODE_ONLY = ("deadline", "history", "transcript", "coverages", "agent_intervals")
-FEDERATION = options_of(PaperFederation, ("agents", "game", "y_dim", "start", "seed", *_IN_CODE_ONLY))
+_IN_CODE_ONLY = ("deadline", "transcript", "make_post", "settings")
+FEDERATION = options_of(paper_federation, ("agents", "game", "y_dim", "seed", *_IN_CODE_ONLY))
 GAME = options_of(LookbackGame, ("solve",))
 # The decoder of one agent.
 AGENT = options_of(PaperAgent, ("encoder", "name", "share"))
@@ -24,7 +24,7 @@ PAPER = FEDERATION | OF_GAME
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """ridge: κ, budget: η of the mixture weights.   anchored, mixing: see `PaperFederation`.   game: None for none."""
+    """ridge: κ, budget: η of the mixture weights.   anchored, mixing: see `paper_federation`.   game: None for none."""
 
     ridge: float
     budget: float
@@ -89,6 +89,6 @@ def _check_federation(place: Place, values: dict[str, Any], game: LookbackGame |
     if values["anchored"] and game is not None:
         raise place.at("anchored").refused("true with a game", remedy)
     try:
-        PaperFederation([PaperAgent(Persistence())], game=game, **values)
+        paper_federation([PaperAgent(Persistence())], game=game, **values)
     except InvalidInput as error:
         raise place.moved(error) from None

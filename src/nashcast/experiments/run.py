@@ -15,8 +15,9 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.experiments.build import Maker, build, federation_maker, member_names, stream_digest, without_game
 from nashcast.experiments.config import Config
 from nashcast.federation.compiled.replay import replay
-from nashcast.federation.federation import Federation, Replay
-from nashcast.federation.paper import PaperFederation
+from nashcast.federation.federation import Federation
+from nashcast.federation.paper_loop import PaperLoopFactory
+from nashcast.federation.records import Replay
 from nashcast.records.runs import may_overwrite, write_run
 from nashcast.streams import Stream
 
@@ -170,7 +171,7 @@ def run_stream(make: Maker, stream: Stream, progress: Progress | None = None) ->
     # A run may diverge: that is a result, not a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         federation, reason = make(), ""
-        if isinstance(federation, PaperFederation):
+        if isinstance(federation.for_replay()[0], PaperLoopFactory):
             try:
                 result = replay(federation, stream.inputs, stream.targets)
                 return Ran(_scored(result, stream), COMPILED)
@@ -183,31 +184,24 @@ def run_stream(make: Maker, stream: Stream, progress: Progress | None = None) ->
     return Ran(_scored(result, stream), ONLINE, reason, federation.health["absences"], ahead)
 
 
-def _online(
-    federation: Federation | PaperFederation, stream: Stream, progress: Progress | None
-) -> tuple[Replay, np.ndarray | None]:
+def _online(federation: Federation, stream: Stream, progress: Progress | None) -> tuple[Replay, np.ndarray | None]:
     steps = len(stream.targets)
     forecasts, weights, own, ahead = [], [], [], []
     for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):
         if progress is not None and t % _CHUNK == 0:
             progress(t, steps)
         federation.predict_one(x)
-        if isinstance(federation, Federation):
-            said = federation.present
-            assert said is not None
-            now = said.forecast[0], said.weights, said.own
-            ahead.append(said.forecast)
-        else:
-            step = federation.present
-            assert step is not None
-            now = step.forecast, step.weights, step.forecasts
+        said = federation.present
+        assert said is not None
+        now = said.forecast[0], said.weights, said.own
+        ahead.append(said.forecast)
         federation.learn_one(x, y)
         for kept, value in zip((forecasts, weights, own), now, strict=True):
             kept.append(value)
     if progress is not None:
         progress(steps, steps)
-    several = isinstance(federation, Federation) and federation.horizon > 1
-    return Replay(np.array(forecasts), np.array(weights), np.array(own), np.nan), np.array(ahead) if several else None
+    several = np.array(ahead) if federation.horizon > 1 else None
+    return Replay(np.array(forecasts), np.array(weights), np.array(own), np.nan), several
 
 
 def _scored(result, stream: Stream) -> Replay:

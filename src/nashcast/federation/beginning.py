@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from nashcast.federation.loop import Loop, Scored
+    from nashcast.federation.forecast import Scored
+    from nashcast.federation.loop import Loop
 
 # Steps after which the beginning is judged, and how many usual changes a label must stand out by.
 FIRST, WILD = 16, 1000.0

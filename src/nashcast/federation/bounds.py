@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.federation.loop import Scored
+from nashcast.federation.forecast import Scored
 from nashcast.intervals import Intervals
 from nashcast.intervals.issued_log import IssuedLog
 

@@ -1,56 +1,89 @@
-"""What went wrong so far: missing and late labels, and agents that sat steps out."""
+"""What happened so far: games, fallbacks and why, missing and late labels, and agents that sat steps out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nashcast.errors import InvalidInput
+import numpy as np
 
-LABELS = ("missing labels", "late labels", "missing inputs")
+from nashcast.errors import InvalidInput
+from nashcast.federation.forecast import Forecast
+from nashcast.fields import Fields
+
+COUNTS = ("games", "fallbacks", "missing labels", "late labels", "missing inputs")
 _LONGEST_REASON = 500
+# Different reasons to fall back that are counted; the others are counted together.
+_MOST_REASONS, _OTHERS = 20, "other reasons"
 
 
 class Health:
-    """counts: by LABELS.   absences: steps that each member sat out.   reasons: why it did so last."""
+    """counts: by COUNTS.   fell_back: steps by the reason why a game that was due left the greedy step standing.
+
+    absences: steps that each member sat out.   reasons: why it did so last.
+    """
 
     def __init__(self):
         self.counts: Counter[str] = Counter()
+        self.fell_back: Counter[str] = Counter()
         self.absences: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
 
-    def absent(self, name: str, reason: str) -> None:
-        self.absences[name] += 1
-        self.reasons[name] = reason[:_LONGEST_REASON]
+    def count(self, said: Forecast, members: Sequence[str]) -> None:
+        """A forecast is final."""
+        self.counts["games"] += said.played
+        if said.fell_back:
+            self.counts["fallbacks"] += 1
+            why = said.fell_back[:_LONGEST_REASON]
+            known = why in self.fell_back or len(self.fell_back) < _MOST_REASONS
+            self.fell_back[why if known else _OTHERS] += 1
+        for member, reason in said.absent.items():
+            self.absences[members[member]] += 1
+            self.reasons[members[member]] = reason[:_LONGEST_REASON]
 
     def report(self, steps: int, suspect_labels: int) -> dict[str, Any]:
-        counts = {name: self.counts[name] for name in LABELS}
-        absences = {"absences": dict(self.absences), "reasons": dict(self.reasons)}
-        return {"steps": steps, **counts, "suspect labels": suspect_labels, **absences}
+        return {
+            "steps": steps,
+            **{name: self.counts[name] for name in COUNTS},
+            "suspect labels": suspect_labels,
+            "fell back": dict(self.fell_back),
+            "absences": dict(self.absences),
+            "reasons": dict(self.reasons),
+        }
 
-    def save(self) -> dict[str, Any]:
-        return {"counts": dict(self.counts), "absences": dict(self.absences), "reasons": self.reasons}
+    def save(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Numbers, and the texts they belong to, which seldom change."""
+        arrays = {
+            "counts": np.array([self.counts[name] for name in COUNTS]),
+            "fell_back": np.array(list(self.fell_back.values()), dtype=np.int64),
+            "absences": np.array(list(self.absences.values()), dtype=np.int64),
+        }
+        return arrays, {"fell back": list(self.fell_back), "absences": list(self.absences), "reasons": self.reasons}
 
     @classmethod
-    def restored(cls, saved: Mapping[str, Any]) -> Health:
+    def restored(cls, fields: Fields, about: Any) -> Health:
         """What `save` gave. Raises InvalidInput."""
         health = cls()
-        health.counts, health.absences = _counts(saved, "counts"), _counts(saved, "absences")
-        reasons = _table(saved, "reasons").items()
-        health.reasons = {str(name): str(reason)[:_LONGEST_REASON] for name, reason in reasons}
+        texts = about if isinstance(about, Mapping) else {}
+        fell_back, absences = _texts(texts, "fell back"), _texts(texts, "absences")
+        health.counts = Counter(dict(zip(COUNTS, _counts(fields, "counts", len(COUNTS)), strict=True)))
+        health.fell_back = Counter(dict(zip(fell_back, _counts(fields, "fell_back", len(fell_back)), strict=True)))
+        health.absences = Counter(dict(zip(absences, _counts(fields, "absences", len(absences)), strict=True)))
+        reasons = texts.get("reasons")
+        if not isinstance(reasons, dict):
+            raise InvalidInput("saved reasons", "nothing", "Use an earlier copy.")
+        health.reasons = {str(name): str(reason)[:_LONGEST_REASON] for name, reason in reasons.items()}
+        fields.done()
         return health
 
 
-def _table(saved: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = saved.get(name)
-    if not isinstance(value, dict):
-        raise InvalidInput(f"saved {name}", "nothing", "Use an earlier copy.")
-    return value
+def _counts(fields: Fields, name: str, length: int) -> list[int]:
+    return fields.take(name, (length,), dtype=np.int64, min=0, max=1 << 62).tolist()
 
 
-def _counts(saved: Mapping[str, Any], name: str) -> Counter[str]:
-    table = _table(saved, name)
-    if not all(isinstance(count, int) and 0 <= count < 1 << 62 for count in table.values()):
-        raise InvalidInput(f"saved {name}", "a count that is no whole number ≥ 0", "Use an earlier copy.")
-    return Counter(table)
+def _texts(saved: Mapping[str, Any], name: str) -> list[str]:
+    texts = saved.get(name)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts):
+        raise InvalidInput(f"saved {name}", "no list of different texts", "Use an earlier copy.")
+    return texts

@@ -19,9 +19,11 @@ from nashcast.agents.agent import Agent
 from nashcast.agents.arrangement import JOINT, PERSISTENCE
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
+from nashcast.federation.forecast import Forecast, Scored
 from nashcast.federation.joint_server import JointForecast, JointServer
 from nashcast.federation.members import Members
 from nashcast.federation.pending import Pending, Said
+from nashcast.federation.post import Message
 from nashcast.federation.screen import Doubt, Screen, Verdict
 from nashcast.federation.trust import TrustLog
 from nashcast.federation.window_server import WindowServer
@@ -45,28 +47,10 @@ class Settings(NamedTuple):
     rule: Callable = AdaptiveMixture
 
 
-class Forecast(NamedTuple):
-    """What a federation says at one step, before its label is known."""
-
-    forecast: np.ndarray  # (horizon, y_dim)
-    weights: np.ndarray  # of each member, (members,), averaged over targets, for the next step
-    own: np.ndarray  # each member's own forecast of the next target, (members, y_dim)
-    absent: dict[int, str]  # members that sit the step out, and why
-    distance: np.ndarray | None = None  # from the targets as agents expect it, (horizon, y_dim)
-
-
-class Scored(NamedTuple):
-    """Forecasts whose label came."""
-
-    target: np.ndarray  # (y_dim,)
-    forecasts: np.ndarray  # (horizon, y_dim), made 1 … horizon steps before it
-    own: np.ndarray  # the members' forecasts of it, (members, y_dim)
-    known: np.ndarray  # (horizon,)
-    step: int = 0  # of the last forecast before it
-
-
 class Loop:
     """agents: as described.   x_dim: numbers in an input.   start: the first known target.   names: of the inputs."""
+
+    transcript: Sequence[Message] = ()  # its agents are in this process, and exchange no messages
 
     def __init__(
         self, agents: Sequence[Agent], x_dim: int, start: np.ndarray, settings: Settings, names=None, first_step=0
@@ -99,6 +83,14 @@ class Loop:
         self._now: tuple[Said, Mixed] | None = None
 
     @property
+    def step(self) -> int:
+        return self.history.step
+
+    @property
+    def season(self) -> int | None:
+        return self.history.season.length or None
+
+    @property
     def suspect_labels(self) -> int:
         return self._screen.count
 
@@ -108,8 +100,11 @@ class Loop:
 
     @property
     def included(self) -> np.ndarray:
-        """Which agents are in the sums of the joint game at present."""
-        return np.ones(len(self._agents.names), dtype=bool) if self._server is None else self._server.included
+        """Which members are in the sums of the joint game at present; persistence and the game itself count as in."""
+        inside = np.ones(len(self.members), dtype=bool)
+        if self._server is not None:
+            inside[1:-1] = self._server.included
+        return inside
 
     def forecast(self, x: np.ndarray, time: float = np.nan, objects: Mapping[str, Any] = _NO_OBJECTS) -> Forecast:
         """From the present input and all labels so far. The same input again gives the same forecast."""
@@ -131,7 +126,8 @@ class Loop:
         self._now = Said(experts, leverage, awake, forecast, own, without), mixed
         self.weights = np.add.reduce(by_member, axis=0) / p
         absent = {1 + i: why for i, why in said.absent.items()}
-        return Forecast(forecast, self.weights, own, absent, self._agents.expected_distance())
+        distance = self._agents.expected_distance()
+        return Forecast(forecast, self.weights, own, absent, distance, played=self._server is not None)
 
     def own_forecasts(self) -> np.ndarray:
         """Each member's own forecasts, by the weights of its experts, (members, horizon, y_dim); after `forecast`."""
@@ -166,7 +162,7 @@ class Loop:
             scored.append(self._learn_labels(step, target, mixed, taught))
         return scored
 
-    def learn_late(self, step: int, target: np.ndarray) -> Scored | None:
+    def learn_late(self, step: int, target: np.ndarray) -> list[Scored] | None:
         """The label of an earlier step. None if it is too long ago, known already, or suspect."""
         row = self.history.row_of(step)
         if row is None or row + 1 > self.history.now or self.history.labelled[row + 1]:
@@ -175,7 +171,7 @@ class Loop:
             return None
         self.history.set_target(row + 1, target)
         self._now, self._stale = None, True
-        return self._learn_labels(step, target, None, True)
+        return [self._learn_labels(step, target, None, True)]
 
     def _settle_doubt(self, target: np.ndarray | None) -> tuple[list[Scored], bool]:
         """The label after a doubtful one, which it confirms, so that it is learnt now, or shows to be a spike."""
@@ -237,7 +233,7 @@ class Loop:
             return
         if last > first:
             old = history.rows_between(first, last, before, season)
-            stopped = self._agents.relearn(old, self.included)
+            stopped = self._agents.relearn(old, self.included[1 : 1 + len(self._agents.names)])
             if self._server is not None:
                 now = history.rows_between(first, last)
                 public = public_features(now), public_features(old)

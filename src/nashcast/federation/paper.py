@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nashcast.agents.agent import Agent, Window
 from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.protocol import Participant
 from nashcast.errors import InvalidInput
 from nashcast.federation.algorithm import LookbackGame
-from nashcast.federation.paper_federation import PaperFederation
+from nashcast.federation.federation import Federation
+from nashcast.federation.mixing import PAPER
+from nashcast.federation.paper_loop import PaperLoopFactory
+from nashcast.federation.post import Opening, Post
 from nashcast.federation.records import Replay
+from nashcast.mixing.expert_rule import RuleFactory
 
-__all__ = ["LookbackGame", "PaperFederation", "Replay", "paper_federation"]
+__all__ = ["LookbackGame", "Replay", "paper_federation"]
 
 
 def paper_federation(
-    agents: Sequence[Agent | PaperAgent],
+    agents: Sequence[Agent | Participant],
     *,
     game: LookbackGame | None = LookbackGame(),  # noqa: B008 frozen
+    anchored: bool = False,
+    ridge: float = 1.0,
+    budget: float = 1.0,
+    mixing: str | RuleFactory = PAPER,
+    y_dim: int = 1,
+    seed: int = 0,
+    deadline: float | None = None,
+    transcript: bool = False,
+    make_post: Callable[[Opening], Post] = Post,
     **settings: Any,
-) -> PaperFederation:
-    r"""Algorithm 1 over these agents, with the verbs of `Federation`.
+) -> Federation:
+    r"""A `Federation` whose steps are Algorithm 1.
 
-    agents: with `decoders=Window(…)`, or the default window.   game: when to play, or None for greedy agents only.
-    settings: ridge ($\kappa$) and budget ($\eta$) of the mixture weights, anchored, mixing, y_dim, start, seed,
-    coverages and more: see `PaperFederation`.
+    agents: with `decoders=Window(…)`, or the default window.   game: when to play, or None for greedy agents only; any
+        object with `lookback`, `every` and `solve` (docs/how-to/write-a-game.md).
+    anchored: without a game, agents start each step from the last target.
+    ridge: $\kappa > 0$ and budget: $\eta$ of the mixture weights.
+    mixing: the rule that weighs the agents: "paper", or one with memory: "windowed", "exponential", "fixed-share",
+        "boa", "ml-poly", "ridge", "log-score" (docs/explanation/mixing.md); or what makes a rule of your own from
+        (experts, y_dim), see docs/how-to/write-a-weight-rule.md.
+    deadline: seconds an agent may take to forecast before the step goes on without it.
+    transcript: whether `transcript` keeps every message.   make_post: what carries messages to the agents; those of
+        other processes need another: see `nashcast.remote`.
+    settings: x_dim, start, coverages, agent_intervals and history of `Federation`.
 
     >>> import nashcast as nc
     >>> agents = [nc.Agent(nc.encoders.RandomFeatures(features=4, seed=s), decoders=nc.Window(5)) for s in range(2)]
@@ -34,12 +56,16 @@ def paper_federation(
     >>> federation.predict_one([0.0])
     1.0
     """
-    if not isinstance(agents, Sequence):
-        return PaperFederation(agents, game=game, **settings)  # which refuses it
-    return PaperFederation([as_paper_agent(agent) for agent in agents], game=game, **settings)
+    if isinstance(agents, Sequence):
+        agents = [as_paper_agent(agent) for agent in agents]
+    factory = PaperLoopFactory(
+        agents, game=game, anchored=anchored, ridge=ridge, budget=budget, mixing=mixing, y_dim=y_dim, seed=seed,
+        deadline=deadline, transcript=transcript, make_post=make_post,
+    )  # fmt: skip
+    return Federation.over(factory, y_dim=y_dim, **settings)
 
 
-def as_paper_agent(agent: Agent | PaperAgent) -> PaperAgent:
+def as_paper_agent(agent: Agent | Participant) -> PaperAgent:
     """The agent that plays Algorithm 1 with an agent's encoder and window."""
     # By type: a participant's attributes are its own, its class included.
     if not issubclass(type(agent), Agent):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nashcast.agents.protocol import Answer, Participant
+from nashcast.agents.protocol import Answer, Hello, Participant
+from nashcast.fields import Fields
 
 Players = Sequence[tuple[int, Participant]]
 
@@ -32,18 +33,59 @@ class Message(NamedTuple):
     bytes: int
 
 
+class Opening(NamedTuple):
+    """What the server knows when a stream begins.
+
+    needed: what an agent must share to play the game; None without a game.
+    deadline: seconds an agent may take to forecast; the step goes on without later answers.
+    keep: whether every message is written to the transcript.
+    """
+
+    agents: Sequence[Participant]
+    hellos: Sequence[Hello]
+    x_dim: int
+    y_dim: int
+    lookback: int
+    needed: str | None
+    deadline: float | None = None
+    keep: bool = False
+
+
 class Post:
     """Carries messages within this process, one after the other.
 
-    deadline: seconds an agent may take to forecast; later answers are not waited for in this step.
-    transcript: every message since the stream began, if `keep` is set; values: the numbers agents sent in them.
+    transcript: every message since the stream began, if they are kept; values: the numbers agents sent in them.
     """
 
-    def __init__(self, names: list[str], deadline: float | None = None, keep: bool = False):
-        self._names, self._deadline, self._keep = names, deadline, keep
+    def __init__(self, opening: Opening):
+        self._agents, self._names = opening.agents, [hello.name for hello in opening.hellos]
+        self._deadline, self._keep = opening.deadline, opening.keep
+        needed = opening.needed
+        plays = [needed is not None and hello.lets_out(needed) for hello in opening.hellos]
+        self._all_players = frozenset(np.flatnonzero(plays).tolist())
         self._step = 0
         self.transcript: list[Message] = []
         self.values: list[tuple[str, np.ndarray]] = []
+
+    def prepare(self, step: int, x: np.ndarray) -> None:
+        """Before anything else of a step: its input is known."""
+
+    def players(self) -> frozenset[int]:
+        """The agents that let out what the game needs."""
+        return self._all_players
+
+    def why_nobody(self) -> str:
+        """Why a game that is due has no players, where that counts as a fallback; else empty."""
+        return ""
+
+    def save(self) -> dict[str, np.ndarray]:
+        """What the agents have learnt."""
+        saved = [agent.save() for agent in self._agents]
+        return {f"{i}.{name}": value for i, own in enumerate(saved) for name, value in own.items()}
+
+    def restore(self, fields: Fields) -> None:
+        for i, agent in enumerate(self._agents):
+            agent.restore(fields.part(f"{i}.").rest())
 
     def begin_step(self, step: int, game, anchored: bool, window, players: Set[int], forecasts: np.ndarray) -> None:
         """A step begins, or begins anew with another input. The rest says what it will need, for who asks ahead.

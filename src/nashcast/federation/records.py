@@ -33,6 +33,7 @@ class Replay(NamedTuple):
 def replayed(federation: Federation, inputs: Sequence[Any] | np.ndarray, targets: np.ndarray, members: int) -> Replay:
     """A federation forecasts every target from its input, learning as it goes."""
     steps, y_dim = targets.shape
+    before = federation.health["fallbacks"]
     forecasts, weights, own = np.zeros(targets.shape), np.zeros((steps, members)), np.zeros((steps, members, y_dim))
     for t, (x, y) in enumerate(zip(inputs, targets, strict=True)):
         federation.predict_one(x)
@@ -42,4 +43,5 @@ def replayed(federation: Federation, inputs: Sequence[Any] | np.ndarray, targets
         federation.learn_one(x, y)
     with np.errstate(over="ignore"):
         error = (forecasts - targets) ** 2
-    return Replay(forecasts, weights, own, float(np.nanmean(error)) if np.isfinite(error).any() else np.inf)
+    mse = float(np.nanmean(error)) if np.isfinite(error).any() else np.inf
+    return Replay(forecasts, weights, own, mse, federation.health["fallbacks"] - before)

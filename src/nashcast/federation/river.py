@@ -13,14 +13,11 @@ from nashcast.agents.agent import Agent
 from nashcast.encoders.forecaster import optional
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
-from nashcast.federation.paper_federation import PaperFederation
 
 base: Any = optional("river.base", "river", "river")
 
-AnyFederation = Federation | PaperFederation
 
-
-def as_river(make: Callable[[], AnyFederation]) -> Any:
+def as_river(make: Callable[[], Federation]) -> Any:
     """A river regressor, or a multi-target regressor if the federation has several targets (then y is a dict).
 
     make: a function that makes a federation of horizon 1. It is called again for every `clone`, which river expects to
@@ -44,7 +41,7 @@ def as_river(make: Callable[[], AnyFederation]) -> Any:
 class _Federated:
     """What both regressors share. River reads the parameters of `clone` from the signature of __init__."""
 
-    def __init__(self, make: Callable[[], AnyFederation]):
+    def __init__(self, make: Callable[[], Federation]):
         self.make = make
         self._federation, self._names, self._learnt = _made(make), None, False
 
@@ -94,7 +91,7 @@ class FederationRegressor(_Federated, base.Regressor):
 class FederationMultiTargetRegressor(_Federated, base.MultiTargetRegressor):
     """A federation of several targets. See `as_river`."""
 
-    def __init__(self, make: Callable[[], AnyFederation]):
+    def __init__(self, make: Callable[[], Federation]):
         super().__init__(make)
         self._targets: tuple = ()
 
@@ -127,16 +124,16 @@ def _by_text(label: str, row: dict) -> dict[str, Any]:
     return named
 
 
-def _made(make: Callable[[], AnyFederation]) -> AnyFederation:
+def _made(make: Callable[[], Federation]) -> Federation:
     if not callable(make):
         remedy = "Pass a function that makes a federation, for example functools.partial(nashcast.Federation, agents)."
         raise InvalidInput("make", check.describe(make), remedy)
     federation = make()
-    if not isinstance(federation, AnyFederation):
+    if not isinstance(federation, Federation):
         raise InvalidInput("make", f"a function that returned {check.describe(federation)}", "Return a federation.")
-    horizon = getattr(federation, "horizon", 1)
-    if horizon != 1:
-        raise InvalidInput("make", f"a federation of horizon {horizon}", "Return one of horizon 1, as river has it.")
+    if federation.horizon != 1:
+        got = f"a federation of horizon {federation.horizon}"
+        raise InvalidInput("make", got, "Return one of horizon 1, as river has it.")
     return federation
 
 

@@ -10,35 +10,21 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.federation.views import Views
 from nashcast.frames.backtest import Backtest, run_backtest
 from nashcast.frames.layout import TableLayout
 from nashcast.frames.live import LiveTable
 from nashcast.frames.scores import checked_levels, quantiles
 from nashcast.frames.table import is_table
 
-if TYPE_CHECKING:
-    import threading
 
-    from nashcast.federation.bounds import Bounds
-    from nashcast.federation.loop import Forecast, Loop
-
-
-class TableVerbs:
+class TableVerbs(Views):
     """What `Federation` does with tables, by its own verbs predict_one, learn_one and learn_late."""
 
     _table: LiveTable | None = None
     if TYPE_CHECKING:
-        _lock: threading.RLock
-        _bounds: Bounds | None
-        _loop: Loop | None
         _coverages: tuple[float, ...]
-        _objects: tuple[str, ...]
-        horizon: int
-        y_dim: int
 
-        @property
-        def present(self) -> Forecast | None: ...
-        def _shown(self, forecast: np.ndarray, one: bool = False) -> Any: ...
         def predict_one(self, x: Any, *, time: float = np.nan) -> Any: ...
 
     @property
@@ -158,7 +144,7 @@ class TableVerbs:
         unknown = next((name for name in layout if name not in known), None)
         if unknown is not None:
             raise InvalidInput(unknown, "an unknown setting", f"The settings of a table are {', '.join(known)}.")
-        made = TableLayout(target, inputs, date, objects=self._objects, **layout)
+        made = TableLayout(target, inputs, date, objects=self._factory.objects, **layout)
         if len(made.targets) != self.y_dim:
             got = f"{len(made.targets)} columns, but y_dim is {self.y_dim}"
             raise InvalidInput("target", got, f"Make the federation with y_dim={len(made.targets)}.")
@@ -166,7 +152,7 @@ class TableVerbs:
 
     def _same(self, target: Any, inputs: Any, date: Any, settings: dict[str, Any]) -> bool:
         assert self._table is not None
-        layout, again = self._table.layout, TableLayout(target, inputs, date, objects=self._objects, **settings)
+        layout, again = self._table.layout, TableLayout(target, inputs, date, objects=self._factory.objects, **settings)
         return (again.targets, again.inputs, again.objects) == (layout.targets, layout.inputs, layout.objects)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders.base import Noise
 from nashcast.federation.compiled.replay import replay_any
-from nashcast.federation.paper import LookbackGame, PaperFederation, Replay
+from nashcast.federation.paper import LookbackGame, Replay, paper_federation
 from nashcast.games.lookback.fast import need_numba
 from nashcast.paper.departures import Departures, Sampler
 from nashcast.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
@@ -64,7 +64,7 @@ def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: in
         ]
         anchored = way.name == "anchored"
         game = LookbackGame(lookback=setting.lookback, every=setting.every) if setting.game and not anchored else None
-        federation = PaperFederation(
+        federation = paper_federation(
             agents, game=game, anchored=anchored, ridge=KAPPA, budget=ETA, y_dim=stream.targets.shape[1],
             start=stream.start, seed=seed,
         )  # fmt: skip

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from nashcast.errors import NashcastError
 from nashcast.remote.deadlines import Deadlines, Fixed, Learned
-from nashcast.remote.hub_post import Failure
 from nashcast.remote.loop import Loop
 from nashcast.remote.subjects import ask_subject
+from nashcast.remote.transport import Failure
 
 T = TypeVar("T")
 # Seconds to wait for the broker: for one answer of its own, and in all while it is away.

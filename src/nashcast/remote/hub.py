@@ -15,8 +15,9 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.algorithm import ServerState, Step
+from nashcast.federation.algorithm import Step
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.state import saved
 from nashcast.federation.state_file import write_slot
 from nashcast.remote.broker import EmbeddedBroker, broker_url, connect, lasting_broker
 from nashcast.remote.broker_names import HUB
@@ -28,7 +29,7 @@ from nashcast.remote.enrolment import HUB_SEED, read
 from nashcast.remote.hub_post import MALFORMED
 from nashcast.remote.message_checks import read_hello
 from nashcast.remote.messages import Hello, Notice, StepRecord
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
 from nashcast.remote.subjects import everybody_subject, steps_subject, tell_subject
 from nashcast.remote.wire import MalformedMessage, pack
 
@@ -40,15 +41,15 @@ LOOK, ANSWER, AGAIN = 0.02, 1.0, 0.05
 MOST_WAITING = 4 << 20
 
 
-class Hub(RemoteFederation):
+class Hub:
     """folder: of the federation, see `nashcast enroll create`.   agents: their names; all that are enrolled by default.
 
     url: of a broker that runs; None to run one from the folder, for as long as this hub is open.
     certs: certificates, if not those the folder names.   deadline: seconds an agent may take for a turn, or None to
     learn it from how long it took before.   state: the file to go on from and to write after every step; None for the
-    folder's own, False for none.   fresh: begin anew, whatever the state.   settings: as of `Federation`.
+    folder's own, False for none.   fresh: begin anew, whatever the state.   settings: as of `RemoteAgents`.
 
-    A context manager, with the verbs of `Federation`.
+    A context manager. `federation` has all verbs; what it learns is in the state file when `learn_one` returns.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Hub(RemoteFederation):
     ):
         folder = Path(folder).expanduser()
         enrolment = read(folder)
-        self.federation = enrolment.federation
+        self.name = enrolment.federation
         names = list(enrolment.agents) if agents is None else list(agents)
         if not names:
             remedy = f"Enrol one: nashcast enroll add {folder} NAME PUBLIC_KEY."
@@ -82,6 +83,7 @@ class Hub(RemoteFederation):
         self._here: set[str] = set()
         self._said: dict[str, Hello] = {}  # of each agent its last hello
         self._away: dict[str, str] = {}  # who missed the last step, and whether "late" or "absent"
+        self._told: Step | None = None  # the last step whose absences were told
         self._keeping: Future | None = None
         if url is None and lasting_broker(folder) is not None:
             url = broker_url(enrolment.settings)
@@ -100,12 +102,15 @@ class Hub(RemoteFederation):
                 )
 
             learnt = Learned() if deadline is None else Fixed(check.number("deadline", deadline, above=0.0))
-            self._bus = Bus(self.federation, dial, learnt)
-            super().__init__(names, self._bus, **settings)
+            self._bus = Bus(self.name, dial, learnt)
+            self._remote = RemoteAgents(
+                names, self._bus, before_step=self._before_step, on_learnt=self._on_learnt, **settings
+            )
+            self.federation = self._remote.federation
             if fresh:
                 path.unlink(missing_ok=True)
             if self._state_file is not None and path.is_file():
-                self.load(path)
+                self.federation.load(path)
             self._bus.run(self._open())
         except BaseException:
             self.close()
@@ -114,26 +119,33 @@ class Hub(RemoteFederation):
     @property
     def url(self) -> str:
         """Where agents find this hub, on this machine."""
-        return f"{self._address}/{self.federation}"
+        return f"{self._address}/{self.name}"
 
     @property
     def names(self) -> list[str]:
         """The agents', in their order, whether they are there or not."""
-        return [peer.name for peer in self._peers]
+        return [peer.name for peer in self._remote.peers]
 
     @property
-    def pending(self) -> Step:
-        """The present step, once it is forecast."""
-        if self._pending is None:
-            raise NashcastError("nothing is forecast yet: call predict_one first.")
-        return self._pending[1]
+    def run(self) -> int:
+        """The name of this run of the stream."""
+        return self._remote.run
+
+    @property
+    def traffic(self) -> dict[str, int]:
+        """How often agents were asked, all at once, and the bytes that went down to them and came up from them."""
+        return self._remote.traffic
+
+    def renew(self) -> None:
+        """Another run from the present step on, for a hub that has gone back: agents past it begin anew."""
+        self._remote.renew()
 
     @property
     def is_behind(self) -> bool:
         """Whether every agent that is here and in this run is past the present step: see `renew`."""
         self._greet_all()
         at = [said.at for name, said in self._said.items() if name in self._here and said.run == self.run]
-        return bool(at) and min(at) > self.step
+        return bool(at) and min(at) > self._step
 
     def wait_for_agents(
         self, seconds: float, names: Sequence[str] | None = None, progress: Callable[[list[str]], None] | None = None
@@ -149,19 +161,6 @@ class Hub(RemoteFederation):
                 return missing
             time.sleep(LOOK)
 
-    def learn_one(self, x, y) -> None:
-        before = self._last
-        super().learn_one(x, y)
-        self._wait_for_input()
-        self._keep_state()
-        if self._last is not None and self._last is not before:
-            self._tell_who_is_away(self._last)
-
-    def learn_late(self, step: int, y) -> bool:
-        used = super().learn_late(step, y)
-        self._keep_state()
-        return used
-
     def close(self) -> None:
         """Tell the agents, and end the broker if it is this hub's own. The state stays."""
         bus, self._bus = self._bus, None
@@ -169,7 +168,7 @@ class Hub(RemoteFederation):
         try:
             if bus is not None:
                 if bus.client.is_connected:
-                    bus.run(bus.client.publish(everybody_subject(self.federation), pack(Notice(self.step, "ends", ()))))
+                    bus.run(bus.client.publish(everybody_subject(self.name), pack(Notice(self._step, "ends", ()))))
                 bus.close()
         finally:
             if self._state_file is not None:
@@ -191,10 +190,10 @@ class Hub(RemoteFederation):
 
     async def _open(self) -> None:
         client = self._line.client
-        self._stream = await open_steps(client, self.federation)
-        await client.subscribe(tell_subject(self.federation, "*"), cb=self._hear, pending_bytes_limit=MOST_WAITING)
+        self._stream = await open_steps(client, self.name)
+        await client.subscribe(tell_subject(self.name, "*"), cb=self._hear, pending_bytes_limit=MOST_WAITING)
         # Agents that were there before the hub say hello again.
-        await client.publish(everybody_subject(self.federation), pack(Notice(self.step, "begins", ())))
+        await client.publish(everybody_subject(self.name), pack(Notice(self._step, "begins", ())))
 
     async def _hear(self, message: Any) -> None:
         sender = message.subject.split(".")[-2]
@@ -209,13 +208,29 @@ class Hub(RemoteFederation):
     def _greet_all(self) -> None:
         while self._heard:
             sender, data = self._heard.popitem()
-            self._said[sender] = self.greet(data, sender)
+            self._said[sender] = self._remote.greet(data, sender)
             self._here.add(sender)
 
-    def _done(self, state: ServerState, x: np.ndarray) -> Step:
+    @property
+    def _step(self) -> int:
+        """The present step, as the agents count."""
+        return 0 if self._remote.loop is None else self._remote.loop.state.step
+
+    def _before_step(self, step: int, x: np.ndarray) -> None:
         self._greet_all()
-        self._keep_input(state.step, x)
-        return super()._done(state, x)
+        self._keep_input(step, x)
+
+    def _on_learnt(self) -> None:
+        """A row or a late label is learnt."""
+        self._wait_for_input()
+        loop = self._remote.loop
+        if loop is None:
+            return
+        if self._state_file is not None:
+            write_slot(self._state_file, *saved(self.federation, records=False))
+        if loop.last is not None and loop.last is not self._told:
+            self._told = loop.last
+            self._tell_who_is_away(loop.last)
 
     def _keep_input(self, step: int, x: np.ndarray) -> None:
         """For agents that will have missed it. The broker writes it down while the agents are asked."""
@@ -236,7 +251,7 @@ class Hub(RemoteFederation):
         while True:
             try:
                 await self._line.wait_for_broker()
-                await self._stream.publish(steps_subject(self.federation), data, timeout=ANSWER, headers=headers)
+                await self._stream.publish(steps_subject(self.name), data, timeout=ANSWER, headers=headers)
                 return
             except (Error, TimeoutError) as error:
                 if time.monotonic() > until:
@@ -244,24 +259,21 @@ class Hub(RemoteFederation):
                     return
                 await asyncio.sleep(AGAIN)
 
-    def _keep_state(self) -> None:
-        if self._state is not None and self._state_file is not None:
-            write_slot(self._state_file, *self._saved())
-
     def _tell_who_is_away(self, step: Step) -> None:
-        names = self.names
+        names, number = self.names, self._step - 1
         for i, reason in step.absent.items():
             if reason.startswith(MALFORMED) and self._away.get(names[i]) == "absent":
-                self._complaints.add(names[i], f"step {self.step - 1}, {reason}")
+                self._complaints.add(names[i], f"step {number}, {reason}")
         self._here -= {names[i] for i, reason in step.absent.items() if reason == AWAY}  # they say hello again
         away = {names[i]: "late" if reason.startswith(LATE) else "absent" for i, reason in step.absent.items()}
+        why = {names[i]: reason for i, reason in step.absent.items()}
         for kind in ("late", "absent"):
             who = tuple(name for name, how in away.items() if how == kind and self._away.get(name) != kind)
             for name in who:
-                log.warning("hub: step %d, %s is %s: %s", self.step - 1, name, kind, self._reasons[name])
+                log.warning("hub: step %d, %s is %s: %s", number, name, kind, why[name])
             if who:
-                notice = pack(Notice(self.step - 1, kind, who))
-                self._line.start(self._line.client.publish(everybody_subject(self.federation), notice))
+                notice = pack(Notice(number, kind, who))
+                self._line.start(self._line.client.publish(everybody_subject(self.name), notice))
         for name in self._away.keys() - away.keys():
-            log.info("hub: step %d, %s is back", self.step - 1, name)
+            log.info("hub: step %d, %s is back", number, name)
         self._away = away

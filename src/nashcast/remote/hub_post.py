@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, cast
 
 import numpy as np
 
 from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
-from nashcast.errors import SingularGame
+from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import NEEDED
-from nashcast.federation.post import AgentLost, Players, Post
+from nashcast.federation.post import AgentLost, Opening, Players, Post
+from nashcast.fields import Fields
 from nashcast.remote.hub_step import Step
 from nashcast.remote.message_checks import check_reply
 from nashcast.remote.messages import (
@@ -40,7 +41,8 @@ from nashcast.remote.messages import (
     WeightedForecasts,
     kind_of,
 )
-from nashcast.remote.peer import Peer
+from nashcast.remote.peer import Peer, restore_peers, save_peers
+from nashcast.remote.transport import BeforeStep, Failure, Line, Run, Transport
 from nashcast.remote.wild_numbers import WILD, tame
 from nashcast.remote.wire import MalformedMessage, pack, unpack
 
@@ -48,41 +50,48 @@ from nashcast.remote.wire import MalformedMessage, pack, unpack
 MALFORMED = "malformed reply"
 
 
-class Failure(NamedTuple):
-    """Why there is no reply."""
-
-    reason: str
-
-
-class Transport(Protocol):
-    """Carries turns to agents by name and brings their replies, all at once. deadline: seconds; None: its own."""
-
-    def exchange(self, turns: dict[str, bytes], deadline: float | None) -> dict[str, bytes | Failure]: ...
-
-
-class Line(NamedTuple):
-    """What all agents of a stream have in common."""
-
-    x_dim: int
-    y_dim: int
-    lookback: int
-    run: int
-
-
 class HubPost(Post):
-    """peers: the agents, in the federation's order.   deadline: seconds an agent may take for a turn.
+    """opening: of the stream, whose agents are `Peer`s; its deadline is for each turn.   run: of the stream.
 
+    before_step: called with each step and its input.
     turns: how often agents were asked, all at once.   traffic: bytes "down" to agents and "up" from them.
     """
 
     def __init__(
-        self, peers: Sequence[Peer], transport: Transport, line: Line, deadline: float | None = None, keep: bool = False
+        self, opening: Opening, transport: Transport, run: Run, before_step: BeforeStep = lambda step, x: None
     ):
-        super().__init__([peer.name for peer in peers], deadline, keep)
-        self._peers, self._transport, self._line = peers, transport, line
+        super().__init__(opening)
+        self._peers = cast(Sequence[Peer], opening.agents)
+        self._transport, self._before_step, self._needed = transport, before_step, opening.needed
+        self._run, self._line = run, Line(opening.x_dim, opening.y_dim, opening.lookback, run.number)
         self._present: Step | None = None
         self.turns = 0
         self.traffic: Counter[str] = Counter(down=0, up=0)
+
+    @property
+    def run(self) -> int:
+        """The name of the run that its agents are in."""
+        return self._line.run
+
+    def prepare(self, step: int, x: np.ndarray) -> None:
+        self._before_step(step, x)
+
+    def players(self) -> frozenset[int]:
+        """Agents come and go, and say anew what they share."""
+        said, needed = [(i, peer.introduced) for i, peer in enumerate(self._peers)], self._needed
+        if needed is None:
+            return frozenset()
+        return frozenset(i for i, agent in said if agent is not None and agent.lets_out(needed))
+
+    def save(self) -> dict[str, np.ndarray]:
+        return {**save_peers(self._peers), "run": np.array(self.run)}
+
+    def restore(self, fields: Fields) -> None:
+        run = int(fields.take("run", (), dtype=np.int64, min=0))
+        if self._run.given and run != self.run:
+            raise InvalidInput("path", "the state of another federation", f"Load that of run {self.run}.")
+        restore_peers(self._peers, fields)
+        self._line = self._line._replace(run=run)
 
     def begin_step(self, step, game, anchored, window, players, forecasts) -> None:
         super().begin_step(step, game, anchored, window, players, forecasts)

@@ -17,7 +17,7 @@ from nashcast.agents.protocol import Answer, Invitation
 from nashcast.errors import InvalidInput
 from nashcast.federation.algorithm import LookbackGame
 from nashcast.federation.post import AgentLost, NoGame, Players
-from nashcast.remote.hub_post import Failure, HubPost
+from nashcast.remote.hub_post import HubPost
 from nashcast.remote.mask_rule import least_present, next_present, why_thin
 from nashcast.remote.masks import MasksDoNotCancel, sum_masked, told
 from nashcast.remote.message_shapes import terms_shapes
@@ -31,6 +31,7 @@ from nashcast.remote.messages import (
     Turn,
     WeightedForecasts,
 )
+from nashcast.remote.transport import Failure
 
 log = logging.getLogger(__name__)
 _ROUNDS = {"backward": Backward, "weighted_forecasts": WeightedForecasts}
@@ -68,10 +69,10 @@ class MaskedHubPost(HubPost):
         self._given: dict[int, dict[str, bytes]] = {}  # the keys an agent has, its own as the hub knows it too
         self._ahead, self._complete = False, True
 
-    def may_play(self, players: frozenset[int]) -> frozenset[int]:
-        """Those of them who can play in this step."""
+    def players(self) -> frozenset[int]:
+        """Those that can play in this step."""
         now = self._attempts
-        able = {i for i in players if self._peers[i].public_key is not None and i not in now.refused}
+        able = {i for i in super().players() if self._peers[i].public_key is not None and i not in now.refused}
         return frozenset(i for i in able if now.within is None or self._names[i] in now.within)
 
     def why_nobody(self) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nashcast.agents.protocol import Hello, Sync
+from nashcast.errors import InvalidInput
+from nashcast.fields import Fields
 from nashcast.remote.messages import Begin, Call, Close, Introduced, LearnLate, Missed, Turn
-from nashcast.remote.wire import pack, unpack
+from nashcast.remote.wire import MalformedMessage, pack, unpack
 
 # Late labels kept for an agent that is away; of more, the oldest are not told.
 MOST_LATE = 100
@@ -72,6 +76,26 @@ class Peer:
         kept = [call for call in self.unsaid if len(late) < MOST_LATE or call is not late[0]]
         self.unsaid = [*_tidied(kept), LearnLate(self._late, self._step - steps_ago, target)]
         self._late += 1
+
+
+def save_peers(peers: Sequence[Peer]) -> dict[str, np.ndarray]:
+    """All in two arrays: a hub saves after every step, and each array of a file costs time."""
+    saved = [peer.save() for peer in peers]
+    counts = np.array([[*own["counts"], own["unsaid"].size] for own in saved])
+    return {"unsaid": np.concatenate([own["unsaid"] for own in saved]), "counts": counts}
+
+
+def restore_peers(peers: Sequence[Peer], fields: Fields) -> None:
+    counts = fields.take("counts", (len(peers), 3), dtype=np.int64, min=0, max=1 << 40)
+    unsaid, sizes = fields.take("unsaid", (None,), dtype=np.uint8), counts[:, 2]
+    fields.require("unsaid", int(sizes.sum()) == unsaid.size, f"{unsaid.size} bytes")
+    fields.done()
+    parts = np.split(unsaid, np.cumsum(sizes[:-1]))
+    try:
+        for peer, own, said in zip(peers, counts, parts, strict=True):
+            peer.restore({"counts": own[:2], "unsaid": said})
+    except MalformedMessage as error:
+        raise InvalidInput("saved unsaid", f"what cannot be read ({error})", "Use an earlier copy.") from None
 
 
 def _tidied(calls: list[Call]) -> list[Call]:

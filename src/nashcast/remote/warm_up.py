@@ -6,7 +6,7 @@ import numpy as np
 
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
-from nashcast.federation.paper import LookbackGame, PaperFederation
+from nashcast.federation.paper import LookbackGame, paper_federation
 
 
 def warm_up() -> None:
@@ -20,4 +20,4 @@ def warm_up() -> None:
                     EchoState(2, seed=1, noise=noise, samples=2),
                 ]
                 agents = [PaperAgent(encoder, name=f"{i}", forgetting=forgetting) for i, encoder in enumerate(encoders)]
-                PaperFederation(agents, game=LookbackGame(lookback=2, placement=placement), start=0.0).replay(x, y)
+                paper_federation(agents, game=LookbackGame(lookback=2, placement=placement), start=0.0).replay(x, y)

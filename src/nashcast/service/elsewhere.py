@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from nashcast.federation.federation import Federation
 from nashcast.service.settings import HubPlace, ServedConfig
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ class Elsewhere:
         self._config, self._place = config, place
         self._hub: Hub | None = None
 
-    def make(self) -> Hub:
-        """A hub that has learnt nothing, with all agents that come in time."""
+    def make(self) -> Federation:
+        """A federation that has learnt nothing, with all agents that come in time."""
         from nashcast.remote.hub import Hub
 
-        if self._hub is not None and not self._hub.agents:
-            return self._hub
+        if self._hub is not None and self._hub.federation.loop is None:
+            return self._hub.federation
         self.close()
         place, paper = self._place, self._place.paper
         self._hub = Hub(
@@ -36,11 +37,11 @@ class Elsewhere:
         )  # fmt: skip
         logger.info("agents find the hub at %s: %s", self._hub.url, ", ".join(place.agents))
         self._wait(self._hub)
-        return self._hub
+        return self._hub.federation
 
     def settle(self) -> bool:
         """Whether agents have been told to begin anew: they are past what the service has gone back to."""
-        if self._hub is None or not self._hub.agents or not self._hub.is_behind:
+        if self._hub is None or self._hub.federation.loop is None or not self._hub.is_behind:
             return False
         self.renew()
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from nashcast.federation.state_file import read_arrays, write_arrays
 from nashcast.games.lookback.game import Equilibrium
 from nashcast.intervals import Intervals
 from nashcast.service.entries import LABEL, Entry, Outcome
-from nashcast.service.made import Made, labels_before_first, said_by
+from nashcast.service.made import Made
 from nashcast.service.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores
 from nashcast.service.settings import ServeSettings
 
@@ -24,8 +24,9 @@ WAITING = 1000
 _LATE, _AWAY = ("deadline", "no answer within"), "not connected"
 # Steps in a row without an agent after which it is called gone rather than late or benched.
 GONE_AFTER = 3
-# Of a federation's health; games and fallbacks are counted by the paper's only, suspect labels by the others.
-_COUNTS = ("games", "fallbacks", "missing labels", "late labels", "suspect labels")
+# Of a federation's health: what the paper's counts, and what the joint one does.
+_PAPER_COUNTS = ("games", "fallbacks", "missing labels", "late labels")
+_JOINT_COUNTS = ("missing labels", "late labels", "suspect labels")
 
 
 class AgentView(NamedTuple):
@@ -59,7 +60,6 @@ class Live:
         self._last_label_step = -1
         # Forecasts of steps whose label is not known: of mixture, persistence, no game and members, (columns, y_dim).
         self._waiting: OrderedDict[int, np.ndarray] = OrderedDict()
-        self._counts: Counter[str] = Counter()
         self._certified: tuple[Equilibrium, float, float] | None = None
         self._absences = np.zeros(len(made.names), dtype=np.int64)
         self._missed = np.zeros(len(made.names), dtype=np.int64)
@@ -91,19 +91,20 @@ class Live:
         """The forecast of the step after the last one learnt."""
         assert self.step is not None
         self._federation.predict_one(self._x)
-        step = said_by(self._federation)
+        step = self._federation.present
         assert step is not None
         beside = None
         if self._beside is not None:
             self._beside.predict_one(self._x)
-            other = said_by(self._beside)
-            beside = None if other is None else other.forecast
-        if not check.all_finite(step.forecast):
-            raise NashcastError(f"the forecast of step {self.step + 1} is not finite: {step.forecast}.")
+            other = self._beside.present
+            beside = None if other is None else other.forecast[0]
+        forecast = step.forecast[0]
+        if not check.all_finite(forecast):
+            raise NashcastError(f"the forecast of step {self.step + 1} is not finite: {forecast}.")
         absent = {self._made.names[i]: reason for i, reason in step.absent.items()}
         self.fell_back = step.fell_back
         self.outcome = Outcome(
-            self.step + 1, self._seq, step.forecast, self._bounds.bounds(step.forecast), step.weights, step.own,
+            self.step + 1, self._seq, forecast, self._bounds.bounds(forecast), step.weights, step.own,
             beside, absent, step.played, bool(step.fell_back),
         )  # fmt: skip
         return self.outcome
@@ -126,11 +127,11 @@ class Live:
     def counts(self) -> dict[str, int]:
         """What its health counts since the stream began."""
         now = self._federation.health
-        return {name: self._counts[name] + now[name] for name in _COUNTS if name in now}
+        return {name: now[name] for name in (_PAPER_COUNTS if self._made.paper else _JOINT_COUNTS)}
 
     def certificate(self) -> tuple[float, float] | None:
         """What anybody could gain by deviating in the last game, and the worst condition number in it."""
-        said = said_by(self._federation)
+        said = self._federation.present
         game = None if said is None else said.game
         if game is None:
             return None
@@ -156,7 +157,7 @@ class Live:
         }  # fmt: skip
         about = {
             "step": self.step, "first": self.first, "seq": self._seq, "at": self._at, "agents": self._made.names,
-            "last_label_step": self._last_label_step, "counts": self.counts(),
+            "last_label_step": self._last_label_step,
         }  # fmt: skip
         write_arrays(folder / "service.state", arrays, about)
 
@@ -167,9 +168,6 @@ class Live:
         arrays, about = read_arrays(folder / "service.state")
         self.step, self.first, self._seq, self._at = (about[name] for name in ("step", "first", "seq", "at"))
         self._last_label_step = about["last_label_step"]
-        # Some of them a federation keeps itself.
-        kept = self._federation.health
-        self._counts = Counter({name: about["counts"][name] - kept[name] for name in _COUNTS if name in kept})
         self._x, self._last_label = arrays["x"], arrays["last_label"]
         self._absences, self._missed, self._seen = (arrays[name] for name in ("absences", "missed", "seen"))
         waiting = zip(arrays["waiting.steps"], arrays["waiting.forecasts"], strict=True)
@@ -181,7 +179,7 @@ class Live:
         assert self.first is not None
         assert entry.y is not None
         for federation in self._both():
-            federation.learn_late(entry.step - self.first - labels_before_first(federation), entry.y)
+            federation.learn_late(entry.step - self.first, entry.y)
         self._score(entry.step, entry.y)
 
     def _score(self, step: int, y: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from nashcast.experiments.evaluation import ours
 from nashcast.experiments.evaluation.method import Method, Problem, one
 from nashcast.federation.federation import Federation
+from nashcast.federation.loop import Loop
 from nashcast.mixing.aggregation import aggregation_rule
 
 # River's rule takes the error in its own units, so what is a fast rate depends on the stream.
@@ -34,7 +35,9 @@ class Experts:
 def expert_forecasts(federation: Federation, x: np.ndarray) -> np.ndarray:
     """What each expert of a federation forecasts from x, (y_dim, horizon, experts)."""
     federation.predict_one(x)
-    now = federation._begun()._now
+    loop = federation.loop
+    assert isinstance(loop, Loop)
+    now = loop._now
     assert now is not None
     return now[0].experts
 

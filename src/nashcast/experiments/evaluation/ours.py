@@ -9,7 +9,7 @@ from nashcast.encoders import EchoState, Linear, RandomFeatures
 from nashcast.experiments.evaluation.method import Maker, Method, Problem, one
 from nashcast.federation.default import default_agents, default_federation
 from nashcast.federation.federation import Federation
-from nashcast.federation.paper import LookbackGame, PaperFederation, paper_federation
+from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.games.joint import JointGame
 from nashcast.mixing.aggregation import RULES
 
@@ -37,7 +37,7 @@ def alone(name: str, problem: Problem, seed: int) -> Federation:
     return Federation([agent], x_dim=problem.x_dim, y_dim=problem.y_dim, start=problem.start, seed=seed)
 
 
-def papers(problem: Problem, seed: int) -> PaperFederation:
+def papers(problem: Problem, seed: int) -> Federation:
     """Algorithm 1 over five agents of the paper's families, with its look-back game."""
     agents = [
         *(PaperAgent(RandomFeatures(features=6, seed=seed + k), name=f"random features {k + 1}") for k in range(2)),

@@ -16,12 +16,14 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.agents.paper_agent import PaperAgent, ReplayPart
 from nashcast.errors import InvalidInput
-from nashcast.federation.paper import PaperFederation, Replay
+from nashcast.federation.federation import Federation
+from nashcast.federation.paper_loop import PaperLoopFactory
+from nashcast.federation.records import Replay
 from nashcast.games.lookback.fast import has_numba, need_numba
 from nashcast.games.lookback.problem import layout_each
 
 
-def replay_any(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+def replay_any(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
     """`replay` where numba is installed and the federation can be compiled, else the same run step by step."""
     if has_numba():
         with suppress(InvalidInput):
@@ -29,7 +31,7 @@ def replay_any(federation: PaperFederation, inputs: np.ndarray, targets: np.ndar
     return federation.replay(inputs, targets)
 
 
-def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
+def replay(federation: Federation, inputs: np.ndarray, targets: np.ndarray) -> Replay:
     """Forecast every target from its input, from the start. The federation itself learns nothing.
 
     inputs: (steps, x_dim).   targets: (steps, y_dim).
@@ -47,7 +49,10 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
     )
     from nashcast.games.lookback.compiled.plan import plan_for
 
-    agents, keys, settings, p, start = federation.for_replay()
+    factory, start = federation.for_replay()
+    if not isinstance(factory, PaperLoopFactory):
+        raise InvalidInput("federation", "one that is not the paper's", "Replay it online: Federation.replay.")
+    agents, keys, settings, p = factory.agents, factory.keys, factory.settings, factory.y_dim
     X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
     check.finite("inputs", X)
     Y = check.array("targets", targets, (len(X), p), "(steps, y_dim)")
@@ -65,8 +70,8 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
         got = "memory" if game.memory else "a ridge of its own"
         raise InvalidInput("game", got, "Replay it online: Federation.replay.")
 
-    if settings.rule is not None:
-        raise InvalidInput("mixing", repr(settings.rule.name), "Replay it online: Federation.replay.")
+    if factory.rule() is not None:
+        raise InvalidInput("mixing", repr(factory.mixing), "Replay it online: Federation.replay.")
 
     T, every = (0, 1) if game is None else (game.lookback, game.every)
     N = len(parts)
@@ -105,7 +110,7 @@ def replay(federation: PaperFederation, inputs: np.ndarray, targets: np.ndarray)
 
 
 def replay_many(
-    runs: Iterable[tuple[Callable[[], PaperFederation], np.ndarray, np.ndarray]],
+    runs: Iterable[tuple[Callable[[], Federation], np.ndarray, np.ndarray]],
     *,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,

@@ -7,11 +7,11 @@ import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.federation import placements
 from nashcast.federation.compiled.replay import replay
-from nashcast.remote.hub_post import Failure
 from nashcast.remote.messages import Forward, Receive, Reply, Turn, kind_of
 from nashcast.remote.owner import Owner
 from nashcast.remote.peer import MOST_LATE, Peer
-from nashcast.remote.remote_federation import RemoteFederation
+from nashcast.remote.remote_agents import RemoteAgents
+from nashcast.remote.transport import Failure
 from nashcast.remote.wire import MalformedMessage, pack, unpack
 
 from elsewhere import (
@@ -54,10 +54,10 @@ def test_a_federation_over_bytes_is_the_same_to_the_bit(game, y_dim, shares):
     settings = settings_of(game, y_dim)
     remote, _ = make_remote(make_agents(y_dim, shares), X, settings)
     plain = nc.paper_federation(make_agents(y_dim, shares), **settings)
-    assert_same(remote.replay(X, Y), plain.replay(X, Y))
-    assert remote.health == plain.health
-    assert remote.weights == plain.weights
-    assert (remote.health["games"] > 15) == (settings["game"] is not None)
+    assert_same(remote.federation.replay(X, Y), plain.replay(X, Y))
+    assert remote.federation.health == plain.health
+    assert remote.federation.weights == plain.weights
+    assert (remote.federation.health["games"] > 15) == (settings["game"] is not None)
 
 
 @pytest.mark.parametrize("game", ["anchored", "central", "spread"])
@@ -69,16 +69,16 @@ def test_labels_that_are_missing_or_late_are_learnt_alike(game, forgetting):
     plain = nc.paper_federation(make_agents(2, MIXED, forgetting), **settings)
     for t in range(40):
         late = t % 7 == 3 and t > 5
-        for federation in (remote, plain):
+        for federation in (remote.federation, plain):
             federation.predict_one(X[t])
             if t % 8 == 0 and t > 5:  # between a forecast and its label
                 federation.learn_late(federation.step - 2, Y[t - 1])
             federation.learn_one(X[t], None if late or t == 30 else Y[t])
             if late:
                 federation.learn_late(federation.step - 1, Y[t])
-        np.testing.assert_array_equal(remote.predict_one(X[0]), plain.predict_one(X[0]))
-    assert remote.health == plain.health
-    assert remote.health["late labels"] == 9
+        np.testing.assert_array_equal(remote.federation.predict_one(X[0]), plain.predict_one(X[0]))
+    assert remote.federation.health == plain.health
+    assert remote.federation.health["late labels"] == 9
     turns = [turns["agent-0"] for turns in transport.turns if "agent-0" in turns]
     late = [call for turn in turns for call in turn.calls if kind_of(call) == "learn_late"]
     assert [call.number for call in late] == list(range(9))  # each is told once where nothing goes wrong
@@ -92,11 +92,11 @@ def test_asking_for_other_inputs_changes_nothing():
         curious, _ = make_remote(make_agents(1, MIXED), X, settings)
         for x, y in zip(X, Y, strict=True):
             expected = plain.predict_one(x)
-            curious.predict_one(x + 1)
-            assert curious.predict_one(x) == expected
+            curious.federation.predict_one(x + 1)
+            assert curious.federation.predict_one(x) == expected
             plain.learn_one(x, y)
-            curious.predict_one(x - 1)
-            curious.learn_one(x, y)
+            curious.federation.predict_one(x - 1)
+            curious.federation.learn_one(x, y)
 
 
 PROMISED = [
@@ -115,9 +115,9 @@ def test_a_step_takes_as_many_turns_as_promised(game, shares, turns):
     remote, _ = make_remote(make_agents(1, shares), X, settings_of(game, 1))
     for t in range(12):
         before = remote.traffic["turns"]
-        remote.predict_one(X[t])
-        remote.predict_one(X[t])
-        remote.learn_one(X[t], Y[t])
+        remote.federation.predict_one(X[t])
+        remote.federation.predict_one(X[t])
+        remote.federation.learn_one(X[t], Y[t])
         played = GAMES[game]["game"]
         due = played is not None and t >= played.lookback and t % played.every == 0
         assert remote.traffic["turns"] - before == turns(due)
@@ -131,8 +131,8 @@ def test_a_spread_game_takes_the_same_bytes_whatever_the_features():
         remote, _ = make_remote(agents, X, settings_of("spread", 1))
         steps = []
         for x, y in zip(X, Y, strict=True):
-            remote.predict_one(x)
-            remote.learn_one(x, y)
+            remote.federation.predict_one(x)
+            remote.federation.learn_one(x, y)
             steps.append(tuple(remote.traffic.values()))
         return steps
 
@@ -143,10 +143,10 @@ def test_a_spread_game_takes_the_same_bytes_whatever_the_features():
 def test_the_transcript_has_every_call_and_result():
     X, Y = make_stream(1, steps=5)
     remote, _ = make_remote(make_agents(1), X, settings_of("spread", 1, transcript=True))
-    remote.replay(X, Y)
-    sent = {message.kind for message in remote.transcript if message.sender == "agent-0"}
+    remote.federation.replay(X, Y)
+    sent = {message.kind for message in remote.federation.transcript if message.sender == "agent-0"}
     assert sent == {"begin", "forecast", "backward", "weighted_forecasts", "finish_game"}
-    told = {message.kind for message in remote.transcript if message.receiver == "agent-0"}
+    told = {message.kind for message in remote.federation.transcript if message.receiver == "agent-0"}
     assert told == {"begin", "forecast", "close", "join_game", "backward", "receive", "weighted_forecasts", "forward"}
 
 
@@ -177,11 +177,11 @@ def test_whoever_does_not_answer_is_as_good_as_sitting_out(game, seed):
     settings = settings_of(game, y_dim)
     often = (0.02 if "spread" in game else 0.1) * (1 + seed)
     remote, transport = make_remote(make_agents(y_dim, shares), X, settings, Unreliable, seed=seed, often=often)
-    result = remote.replay(X, Y)
+    result = remote.federation.replay(X, Y)
     twin = twin_of(transport.away, X, settings, y_dim, shares)
     assert_same(result, twin.replay(X, Y))
-    assert remote.health["absences"] == {name: len(steps) for name, steps in transport.away.items() if steps}
-    assert {**remote.health, "reasons": {}} == {**twin.health, "reasons": {}}
+    assert remote.federation.health["absences"] == {name: len(steps) for name, steps in transport.away.items() if steps}
+    assert {**remote.federation.health, "reasons": {}} == {**twin.health, "reasons": {}}
     assert len(transport.ways) > 5
     assert sum(map(len, transport.away.values())) > 10
 
@@ -192,7 +192,7 @@ def test_late_labels_reach_who_was_away(game):
     settings = settings_of(game, 1)
     agents = make_agents(1, MIXED, forgetting=0.95)
     remote, transport = make_remote(agents, X, settings, Unreliable, seed=2, often=0.05)
-    forecasts = run_with_late_labels(remote, X, Y)
+    forecasts = run_with_late_labels(remote.federation, X, Y)
     twin = twin_of(transport.away, X, settings, 1, MIXED, 0.95)
     np.testing.assert_array_equal(forecasts, run_with_late_labels(twin, X, Y))
     assert sum(map(len, transport.away.values())) > 15
@@ -222,9 +222,9 @@ def test_the_reason_is_told(way, words):
             return super().carry(name, turn)
 
     remote, _ = make_remote(make_agents(1), X, settings_of("central", 1), Once, seed=0, often=0.0)
-    remote.replay(X, Y)
-    assert remote.health["absences"] == {"agent-0": 1}
-    assert words in remote.health["reasons"]["agent-0"]
+    remote.federation.replay(X, Y)
+    assert remote.federation.health["absences"] == {"agent-0": 1}
+    assert words in remote.federation.health["reasons"]["agent-0"]
 
 
 def test_nobody_there_means_the_last_target_and_then_all_begin():
@@ -232,12 +232,12 @@ def test_nobody_there_means_the_last_target_and_then_all_begin():
     settings = settings_of("central", 1)
     remote, transport = make_remote(make_agents(1), X, settings)
     carry, transport.carry = transport.carry, lambda name, turn: Failure("not connected")
-    assert [remote.replay(X[t : t + 1], Y[t : t + 1]).forecasts[0, 0] for t in range(9)] == [0.0, *Y[:8, 0]]
+    assert [remote.federation.replay(X[t : t + 1], Y[t : t + 1]).forecasts[0, 0] for t in range(9)] == [0.0, *Y[:8, 0]]
     transport.carry = carry
     away = dict.fromkeys(transport.owners, range(9))
     twin = twin_of(away, X, settings, 1, ALL)
     twin.replay(X[:9], Y[:9])
-    assert_same(remote.replay(X[9:], Y[9:]), twin.replay(X[9:], Y[9:]))
+    assert_same(remote.federation.replay(X[9:], Y[9:]), twin.replay(X[9:], Y[9:]))
 
 
 # A game that was abandoned
@@ -271,7 +271,7 @@ def test_after_an_abandoned_and_then_a_singular_game_everybody_is_where_the_serv
     twin = twin_of({name: {8} if name == "agent-1" else set() for name in transport.owners}, X, settings, 1, shares)
     singular.players = sum(share not in ("forecasts",) for share in shares)
     results = []
-    for federation in (remote, twin):
+    for federation in (remote.federation, twin):
         forecasts = []
         for t in range(15):
             singular.at = t
@@ -280,7 +280,7 @@ def test_after_an_abandoned_and_then_a_singular_game_everybody_is_where_the_serv
         results.append(forecasts)
     assert lost == [8]
     assert results[0] == results[1]
-    assert remote.health["fallbacks"] == twin.health["fallbacks"] == 1
+    assert remote.federation.health["fallbacks"] == twin.health["fallbacks"] == 1
 
 
 # Owners that are killed
@@ -313,8 +313,8 @@ def test_a_killed_owner_goes_on_from_its_file_between_any_two_turns(game, often,
 
     owners = reborn(tmp_path, X, lambda: make_agents(2, MIXED, 0.95))
     transport = Unreliable(owners, 4, often, before=kill)
-    remote = RemoteFederation(list(owners), transport, **settings)
-    forecasts = run_with_late_labels(remote, X, Y)
+    remote = RemoteAgents(list(owners), transport, **settings)
+    forecasts = run_with_late_labels(remote.federation, X, Y)
     twin = twin_of(transport.away, X, settings, 2, MIXED, 0.95)
     np.testing.assert_array_equal(forecasts, run_with_late_labels(twin, X, Y))
     assert len(killed) > 10
@@ -339,10 +339,10 @@ def test_an_owner_that_lost_its_memory_begins_anew_and_the_rest_goes_on(game, gr
 
         def forecast(self, x):
             if self.name in lost_at and self._agent.step == lost_at[self.name] + (not greeted):
-                i = twin.agents.index(self.name)
+                i = twin.members.index(self.name)
                 x_dim, key, lookback = self._begun
                 self._agent = make_agents(1)[i]
-                self._agent.begin(x_dim, twin._state.forecasts[i], key, lookback)
+                self._agent.begin(x_dim, twin.loop.state.forecasts[i], key, lookback)
                 for s in range(twin.step):
                     self._agent.see(X[s])
                     self._agent.learn(None)
@@ -360,35 +360,35 @@ def test_an_owner_that_lost_its_memory_begins_anew_and_the_rest_goes_on(game, gr
                 if greeted:
                     hello = remote.greet(transport.owners[name].hello())
                     assert (hello.at, hello.run) == (-1, -1)
-        assert remote.predict_one(X[t]) == twin.predict_one(X[t])
-        remote.learn_one(X[t], Y[t])
+        assert remote.federation.predict_one(X[t]) == twin.predict_one(X[t])
+        remote.federation.learn_one(X[t], Y[t])
         twin.learn_one(X[t], Y[t])
-    assert remote.health["absences"] == {} if greeted else {"agent-1": 1, "agent-2": 1}
+    assert remote.federation.health["absences"] == {} if greeted else {"agent-1": 1, "agent-2": 1}
     if not greeted:
-        assert "before the stream has begun" in remote.health["reasons"]["agent-1"]
+        assert "before the stream has begun" in remote.federation.health["reasons"]["agent-1"]
 
 
 def test_an_agent_that_shares_less_than_before_is_asked_for_less():
     X, Y = make_stream(1, steps=12)
     remote, transport = make_remote(make_agents(1), X, settings_of("central", 1))
-    remote.replay(X[:6], Y[:6])
+    remote.federation.replay(X[:6], Y[:6])
     transport.owners["agent-0"] = Owner(make_agents(1, ("forecasts",) * 6)[0])
-    remote.replay(X[6:], Y[6:])
-    assert remote.health["absences"] == {"agent-0": 1}
+    remote.federation.replay(X[6:], Y[6:])
+    assert remote.federation.health["absences"] == {"agent-0": 1}
     assert all(kind_of(call) != "view" for turns in transport.turns[7:] for call in turns["agent-0"].calls)
-    remote.replay(X[:1], Y[:1])
-    assert remote._players() == {1, 2, 3, 4, 5}
+    remote.federation.replay(X[:1], Y[:1])
+    assert remote.post.players() == {1, 2, 3, 4, 5}
 
 
 def test_an_owner_that_shares_less_but_remembers_ends_the_step_it_took_part_in(tmp_path):
     X, Y = make_stream(1, steps=12)
     owners = reborn(tmp_path, X, lambda: make_agents(1))
-    remote = RemoteFederation(list(owners), LocalTransport(owners), **settings_of("central", 1))
-    remote.replay(X[:6], Y[:6])
+    remote = RemoteAgents(list(owners), LocalTransport(owners), **settings_of("central", 1))
+    remote.federation.replay(X[:6], Y[:6])
     owners["agent-0"] = Owner(make_agents(1, ("sums",) * 6)[0], state=tmp_path / "agent-0.npz")
-    remote.replay(X[6:9], Y[6:9])
-    assert remote.health["absences"] == {"agent-0": 1}
-    assert "expected nothing where features are private" in remote.health["reasons"]["agent-0"]
+    remote.federation.replay(X[6:9], Y[6:9])
+    assert remote.federation.health["absences"] == {"agent-0": 1}
+    assert "expected nothing where features are private" in remote.federation.health["reasons"]["agent-0"]
     # Steps 5, 6 and 7; the end of step 8 comes with the next turn.
     assert owners["agent-0"]._agent._took_part[-3:].tolist() == [True, False, True]
 
@@ -426,62 +426,62 @@ def test_a_hub_killed_at_any_moment_goes_on_from_its_last_save(game, seed, tmp_p
     late = settings["game"] is None
     transport = Crashing(reborn(tmp_path, X, lambda: make_agents(2, MIXED, 0.95)), seed)
     rng = np.random.default_rng(seed)
-    remote, forecasts = RemoteFederation(list(transport.owners), transport, **settings), []
+    remote, forecasts = RemoteAgents(list(transport.owners), transport, **settings), []
     run = remote.run
     while len(forecasts) < len(X):
         t = len(forecasts)
         try:
-            forecast = remote.predict_one(X[t])
+            forecast = remote.federation.predict_one(X[t])
             if rng.random() < 0.1:
                 raise Crash  # between the forecast and its target
-            remote.learn_one(X[t], None if late and t % 5 == 2 else Y[t])
+            remote.federation.learn_one(X[t], None if late and t % 5 == 2 else Y[t])
             if late and t % 5 == 4:
-                remote.learn_late(t - 2, Y[t - 2])
+                remote.federation.learn_late(t - 2, Y[t - 2])
             if rng.random() < 0.1:
                 raise Crash  # before it is saved
-            remote.save(path)
+            remote.federation.save(path)
             forecasts.append(forecast)
         except Crash:
             if rng.random() < 0.3:  # the owners with it
                 transport.owners = reborn(tmp_path, X, lambda: make_agents(2, MIXED, 0.95))
-            remote = RemoteFederation(list(transport.owners), transport, **{**settings, "run": None if t else run})
+            remote = RemoteAgents(list(transport.owners), transport, **{**settings, "run": None if t else run})
             if t:
-                remote.load(path)
+                remote.federation.load(path)
             assert remote.run == run
-            assert remote.step == t
+            assert remote.federation.step == t
     whole = nc.paper_federation(make_agents(2, MIXED, 0.95), **{k: v for k, v in settings.items() if k != "run"})
     expected = run_with_late_labels(whole, X, Y) if late else whole.replay(X, Y).forecasts
     np.testing.assert_array_equal(forecasts, expected)
     assert transport.crashes > 2
-    assert remote.health["absences"] == {}
+    assert remote.federation.health["absences"] == {}
 
 
 def test_a_hub_that_forgot_more_than_a_step_goes_on_when_it_has_caught_up(tmp_path):
     X, Y = make_stream(1, steps=20)
     remote, transport = make_remote(make_agents(1), X, settings_of("central", 1))
-    remote.replay(X[:8], Y[:8])
-    remote.save(tmp_path / "hub.npz")
-    remote.replay(X[8:12], Y[8:12])
-    again = RemoteFederation(list(transport.owners), transport, **settings_of("central", 1))
-    again.load(tmp_path / "hub.npz")
-    again.replay(X[8:], Y[8:])
-    assert again.health["absences"] == dict.fromkeys(transport.owners, 3)
-    assert "at step 11, not 10" in again.health["reasons"]["agent-0"]
+    remote.federation.replay(X[:8], Y[:8])
+    remote.federation.save(tmp_path / "hub.npz")
+    remote.federation.replay(X[8:12], Y[8:12])
+    again = RemoteAgents(list(transport.owners), transport, **settings_of("central", 1))
+    again.federation.load(tmp_path / "hub.npz")
+    again.federation.replay(X[8:], Y[8:])
+    assert again.federation.health["absences"] == dict.fromkeys(transport.owners, 3)
+    assert "at step 11, not 10" in again.federation.health["reasons"]["agent-0"]
 
 
 def test_what_was_saved_by_another_hub_is_refused(tmp_path):
     X, Y = make_stream(1, steps=4)
     remote, transport = make_remote(make_agents(1), X, settings_of("central", 1))
-    remote.replay(X, Y)
-    remote.save(tmp_path / "hub.npz")
+    remote.federation.replay(X, Y)
+    remote.federation.save(tmp_path / "hub.npz")
     names = list(transport.owners)
     for other in (
-        RemoteFederation(names[1:], transport, **settings_of("central", 1)),
-        RemoteFederation(names, transport, **settings_of("central, every 2", 1)),
-        RemoteFederation(names, transport, **settings_of("central", 1), run=5),
+        RemoteAgents(names[1:], transport, **settings_of("central", 1)),
+        RemoteAgents(names, transport, **settings_of("central, every 2", 1)),
+        RemoteAgents(names, transport, **settings_of("central", 1), run=5),
     ):
         with pytest.raises(nc.InvalidInput, match="the state of another federation"):
-            other.load(tmp_path / "hub.npz")
+            other.federation.load(tmp_path / "hub.npz")
     plain = nc.paper_federation(make_agents(1), **settings_of("central", 1))
     with pytest.raises(nc.InvalidInput, match="the state of another federation"):
         plain.load(tmp_path / "hub.npz")
@@ -525,20 +525,20 @@ def test_hellos_of_strangers_are_refused():
         remote.greet(stranger.hello())
     with pytest.raises(MalformedMessage, match="cut off"):
         remote.greet(b"")
-    remote.replay(X, Y)
+    remote.federation.replay(X, Y)
     hello = remote.greet(transport.owners["agent-0"].hello())
     assert (hello.at, hello.run) == (1, remote.run)  # the last step ends with the next turn
-    assert remote._peers[0].introduced is not None
+    assert remote.peers[0].introduced is not None
 
 
 BAD = [
-    (lambda: RemoteFederation([], None), "agents: got list []. Pass a list of at least one agent"),
-    (lambda: RemoteFederation(["a", "a"], None), "names: got one name twice among a, a. Name each agent differently."),
-    (lambda: RemoteFederation(["a b"], None), "names: got str 'a b'. Name each agent with 1 to 64 letters, digits"),
-    (lambda: RemoteFederation([3], None), "names: got int 3"),
-    (lambda: RemoteFederation(["a"], None, run=-1), "run: got int -1. Pass a whole number ≥ 0."),
-    (lambda: RemoteFederation(["a"], None, run=2**63), "run: got 9223372036854775808. Pass a whole number below 2^63."),
-    (lambda: RemoteFederation(["a"], None, ridge=0), "ridge: got 0"),
+    (lambda: RemoteAgents([], None), "agents: got list []. Pass a list of at least one agent"),
+    (lambda: RemoteAgents(["a", "a"], None), "names: got one name twice among a, a. Name each agent differently."),
+    (lambda: RemoteAgents(["a b"], None), "names: got str 'a b'. Name each agent with 1 to 64 letters, digits"),
+    (lambda: RemoteAgents([3], None), "names: got int 3"),
+    (lambda: RemoteAgents(["a"], None, run=-1), "run: got int -1. Pass a whole number ≥ 0."),
+    (lambda: RemoteAgents(["a"], None, run=2**63), "run: got 9223372036854775808. Pass a whole number below 2^63."),
+    (lambda: RemoteAgents(["a"], None, ridge=0), "ridge: got 0"),
 ]
 
 
@@ -550,9 +550,9 @@ def test_bad_configuration_names_the_argument_and_the_remedy(call, words):
 
 
 def test_it_cannot_be_replayed_by_the_compiled_engine():
-    remote = RemoteFederation("a", None)
-    with pytest.raises(nc.NashcastError, match="elsewhere: replay it online"):
-        replay(remote, np.zeros((2, 1)), np.zeros((2, 1)))
+    remote = RemoteAgents("a", None)
+    with pytest.raises(nc.InvalidInput, match=r"agents: got .*Peer.*\. Replay them online: Federation\.replay"):
+        replay(remote.federation, np.zeros((2, 1)), np.zeros((2, 1)))
 
 
 # Malformed replies; ten thousand of them, with a broker, in test_hostile.py
@@ -590,15 +590,15 @@ def test_malformed_replies_hurt_nobody_and_leave_no_memory_behind():
                 return [bytes(changed), data[: rng.integers(len(data))], rng.bytes(60)][rng.integers(3)]
 
     transport = Hostile({agent.name: Owner(agent) for agent in agents()})
-    remote = RemoteFederation(list(transport.owners), transport, **game)
-    one = remote.replay(X[:240], Y[:240])
+    remote = RemoteAgents(list(transport.owners), transport, **game)
+    one = remote.federation.replay(X[:240], Y[:240])
     gc.collect()
     tracemalloc.start()
     try:
-        two = remote.replay(X[240:260], Y[240:260])
+        two = remote.federation.replay(X[240:260], Y[240:260])
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
-        three = remote.replay(X[260:], Y[260:])
+        three = remote.federation.replay(X[260:], Y[260:])
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] - before < 60_000
     finally:
@@ -607,4 +607,4 @@ def test_malformed_replies_hurt_nobody_and_leave_no_memory_behind():
     twin = nc.paper_federation([Twin(agent, gone, X) for agent, gone in zip(agents(), away, strict=True)], **game)
     np.testing.assert_array_equal(np.concatenate([r.forecasts for r in (one, two, three)]), twin.replay(X, Y).forecasts)
     assert transport.count == 10 * len(X)
-    assert remote.health["absences"] == {f"a{i}": len(X) for i in range(2, 12)}
+    assert remote.federation.health["absences"] == {f"a{i}": len(X) for i in range(2, 12)}

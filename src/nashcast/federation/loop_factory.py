@@ -1,0 +1,175 @@
+"""What a federation needs of the loop that takes its steps, and the loop of the joint game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from nashcast import validation as check
+from nashcast.agents.agent import Agent, checked_agents
+from nashcast.agents.season import LONGEST_SEASON
+from nashcast.errors import InvalidInput
+from nashcast.federation.beginning import FIRST, MOST_WAITING, begin_again
+from nashcast.federation.columns import Columns
+from nashcast.federation.forecast import Forecast, Scored
+from nashcast.federation.loop import Loop, Settings
+from nashcast.federation.objects import object_columns
+from nashcast.federation.post import Message
+from nashcast.federation.rules import mixture_of
+from nashcast.federation.trust import TrustLog
+from nashcast.fields import Fields
+from nashcast.games.joint import JointGame
+from nashcast.mixing.expert_rule import RuleFactory, rule_name
+
+
+class StepLoop(Protocol):
+    """Takes the steps of one stream: `forecast`, then `learn`, in turns. `Loop` and `PaperLoop` are such loops."""
+
+    members: list[str]  # whose forecasts are mixed
+
+    @property
+    def step(self) -> int:
+        """How many rows have been learnt, with those before the first known target."""
+        ...
+
+    @property
+    def season(self) -> int | None: ...
+
+    @property
+    def suspect_labels(self) -> int: ...
+
+    @property
+    def gives_quantiles(self) -> bool:
+        """Whether its agents say how far from their forecasts they expect the targets."""
+        ...
+
+    @property
+    def trust(self) -> TrustLog: ...
+
+    @property
+    def included(self) -> np.ndarray:
+        """Which members take part in the game at present, (members,)."""
+        ...
+
+    @property
+    def transcript(self) -> Sequence[Message]:
+        """Every message between server and agents so far, if they are kept."""
+        ...
+
+    def forecast(self, x: np.ndarray, time: float = ..., objects: Mapping[str, Any] = ...) -> Forecast:
+        """From the present input and all labels so far. The same input again gives the same forecast."""
+        ...
+
+    def own_forecasts(self) -> np.ndarray:
+        """Each member's own forecasts, (members, horizon, y_dim); after `forecast`."""
+        ...
+
+    def learn(self, target: np.ndarray | None) -> list[Scored]:
+        """The label of the present row, or None if it is not known (yet): the forecasts that it scores."""
+        ...
+
+    def learn_late(self, step: int, target: np.ndarray) -> list[Scored] | None:
+        """The label of an earlier step: the forecasts that it scores. None if it teaches nothing."""
+        ...
+
+    def save(self) -> dict[str, np.ndarray]: ...
+
+    def restore(self, fields: Fields) -> None:
+        """Continue as saved, bit for bit. Raises InvalidInput; then this object is of no use."""
+        ...
+
+
+class LoopFactory(Protocol):
+    """Makes the loop of a federation, when its stream begins and when its state is loaded."""
+
+    horizon: int
+    names: list[str]  # of the agents, as far as they are known before the stream begins
+    objects: tuple[str, ...]  # columns of texts and pictures that the agents ask for
+
+    @property
+    def members(self) -> int:
+        """How many forecasts are mixed."""
+        ...
+
+    def begin(self, columns: Columns, start: np.ndarray, first_step: int) -> StepLoop:
+        """start: the first known target.   first_step: how many rows came before."""
+        ...
+
+    def begin_again(
+        self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns
+    ) -> tuple[StepLoop, list[Scored]] | None:
+        """After each row: a loop that learnt the first rows without wild labels, if that is due, and what it scored.
+
+        objects: that came with the last rows.
+        """
+        ...
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What two federations must have in common to exchange their states, as JSON can hold it."""
+        ...
+
+    def unchanged_if_refused(self, loop: StepLoop | None) -> AbstractContextManager[None]:
+        """A context in which another loop is made and restored; if that fails, this one goes on as it was."""
+        ...
+
+
+class JointLoopFactory:
+    """The loop of the joint game, or of agents that each learn alone. Arguments as of `Federation`."""
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        *,
+        game: JointGame | None,
+        mixing: str | RuleFactory,
+        horizon: int,
+        season: int | None,
+        seed: int,
+    ):
+        self._agents = checked_agents(agents)
+        if game is not None and not isinstance(game, JointGame):
+            remedy = "Pass nashcast.JointGame(…) or None; for a look-back game call nashcast.paper_federation."
+            raise InvalidInput("game", check.describe(game), remedy)
+        if season is not None:
+            check.integer("season", season, min=2, max=LONGEST_SEASON)
+        self.horizon = check.integer("horizon", horizon, min=1, max=MOST_WAITING)
+        if self.horizon > 1 and game is not None and game.window is not None:
+            got = f"{self.horizon} with a window"
+            raise InvalidInput("horizon", got, "Pass horizon=1, or JointGame() without a window.")
+        seed = check.integer("seed", seed, min=0)
+        self._settings = Settings(game, self.horizon, season, seed, mixture_of(mixing))
+        self._mixing = rule_name(mixing)
+        self.names = [agent.name for agent in self._agents]
+        self.objects = object_columns(self._agents)
+
+    @property
+    def members(self) -> int:
+        return 1 + len(self._agents) + (self._settings.game is not None)
+
+    def begin(self, columns: Columns, start: np.ndarray, first_step: int) -> Loop:
+        return Loop(self._agents, columns.x_dim or 0, start, self._settings, columns.x_names, first_step)
+
+    def begin_again(
+        self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns
+    ) -> tuple[Loop, list[Scored]] | None:
+        assert isinstance(loop, Loop)
+        if loop.history.length != FIRST:
+            return None
+        return begin_again(loop, list(objects), partial(self.begin, columns))
+
+    def fingerprint(self) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            "agents": [[agent.name, [repr(type(one).__name__) for one in agent.encoders]] for agent in self._agents],
+            "game": None if settings.game is None else repr(settings.game),
+            "mixing": self._mixing,
+            "horizon": settings.horizon,
+            "season": settings.season,
+        }
+
+    def unchanged_if_refused(self, loop: StepLoop | None) -> AbstractContextManager[None]:
+        return nullcontext()  # a new loop shares nothing with the old one
