@@ -133,7 +133,7 @@ def test_settings_read_back_are_the_same_description():
 
 def test_agents_have_seeds_by_their_place_and_not_by_how_many_there_are():
     def drawn(config):
-        encoders = [agent.encoders[0] for agent in build(config)[1]()._agents]
+        encoders = [agent.encoders[0] for agent in build(config)[1]()._factory.agents]
         return [encoder.seed for encoder in encoders if hasattr(encoder, "seed")]
 
     two, three = (drawn(parse(changed(document(), {"agents[0].count": n}))) for n in (2, 3))
@@ -288,7 +288,7 @@ def test_inputs_by_name_are_all_lags_of_a_column(tmp_path):
     given = {"stream": {**stream, "lags": {"wind": 3, "sun": 2}}, "agents": [{"encoder": "lags", "inputs": ["sun"]}]}
     opened, make = build(parse(given, folder=tmp_path))
     assert opened.input_names == ("wind", "sun", "wind", "sun", "wind")
-    (agent,) = make()._agents
+    (agent,) = make()._factory.agents
     assert agent.inputs == (1, 3)
     np.testing.assert_array_equal(opened.inputs[0, [1, 3]], [2, 1])
     given["agents"][0]["inputs"] = ["sin"]
@@ -384,7 +384,7 @@ def test_a_saved_transformer_is_found_from_the_file_s_folder(tmp_path):
     for text, name in ((PAPERS, "linear"), (FILE, "lags")):
         given = text.replace(f'"{name}"', '"transformer"\npath = "w.npz"').replace("inputs = [0, 2]", "")
         (tmp_path / "f.toml").write_text(given)
-        agent = build(load(tmp_path / "f.toml"))[1]()._agents[2]
+        agent = build(load(tmp_path / "f.toml"))[1]()._factory.agents[2]
         encoder = agent.encoders[0] if text is FILE else agent._encoder
         assert encoder.features == 2
 

@@ -100,8 +100,8 @@ def test_several_targets_in_a_pipeline_as_river_has_them():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (ONE(), "make: got Federation .* Pass a function that makes a federation"),
-        (dict, "make: got a function that returned dict .* Return a federation"),
+        (ONE(), "make: got Federation .* Pass a function that makes a nashcast.Federation"),
+        (dict, "make: got a function that returned dict .* Pass a function that makes a nashcast.Federation"),
         (partial(ONE, horizon=3), "make: got a federation of horizon 3. Return one of horizon 1"),
     ],
 )

@@ -100,6 +100,8 @@ def test_a_hub_goes_on_from_its_file_or_begins_anew(tmp_path, running, forked):
             for t in part:
                 forecasts.append(hub.federation.predict_one(X[t]))
                 assert hub.federation.present.forecast == forecasts[-1]
+                low, high = hub.federation.interval(0.9)
+                assert low <= forecasts[-1] <= high
                 # Asked for in between, and killed before it is learnt: as if never.
                 hub.federation.predict_one(X[t] + 1)
                 hub.federation.predict_one(X[t])

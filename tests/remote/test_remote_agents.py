@@ -77,6 +77,7 @@ def test_labels_that_are_missing_or_late_are_learnt_alike(game, forgetting):
             if late:
                 federation.learn_late(federation.step - 1, Y[t])
         np.testing.assert_array_equal(remote.federation.predict_one(X[0]), plain.predict_one(X[0]))
+        np.testing.assert_array_equal(remote.federation.interval(0.9), plain.interval(0.9))
     assert remote.federation.health == plain.health
     assert remote.federation.health["late labels"] == 9
     turns = [turns["agent-0"] for turns in transport.turns if "agent-0" in turns]

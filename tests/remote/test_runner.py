@@ -36,7 +36,7 @@ def turns_of(game, steps):
         return reply
 
     transport.carry = carry
-    remote.replay(X, Y)
+    remote.federation.replay(X, Y)
     return asked
 
 
@@ -133,10 +133,10 @@ def test_a_lost_memory_sees_all_inputs_again_from_the_very_first(lost_at):
             fresh = Owner(make_agents(1)[1], inputs=seen(X))
             transport.owners["agent-1"] = fresh
             remote.greet(fresh.hello())
-        assert remote.predict_one(X[t]) == twin.predict_one(X[t])
-        remote.learn_one(X[t], Y[t])
+        assert remote.federation.predict_one(X[t]) == twin.predict_one(X[t])
+        remote.federation.learn_one(X[t], Y[t])
         twin.learn_one(X[t], Y[t])
-    assert remote.health["absences"] == {}
+    assert remote.federation.health["absences"] == {}
     assert isinstance(transport.turns[-1]["agent-1"], Turn)
 
 

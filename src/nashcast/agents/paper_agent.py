@@ -8,25 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.agents.decoders import LongMemory, empty_memory, extend, fit_window, move, solve_ridge
-from nashcast.agents.plain_state import restored_state, to_arrays
+from nashcast.agents.decoders import empty_memory, extend, fit_window, move, solve_ridge
+from nashcast.agents.paper_agent_state import PendingStep, restore_state, saved_state
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
-from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Encoder, Noise, RowEncoder, State, input_context
+from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Encoder, Noise, RowEncoder, input_context
 from nashcast.errors import InvalidInput
-from nashcast.fields import Fields
 from nashcast.games.lookback.spread import AgentPart
 from nashcast.games.moments.features import EchoParameters, Moments
-
-
-class _Pending(NamedTuple):
-    """A step that is forecast but not yet learnt."""
-
-    x: np.ndarray
-    raw: np.ndarray  # what the encoder gave
-    features: np.ndarray  # Z_t: the same, or relative to Ŷ_t
-    encoder_state: State
-    present: np.ndarray  # Ŷ_t
-    forecast: np.ndarray  # Ŷ_{t+1}
 
 
 class ReplayPart(NamedTuple):
@@ -111,7 +99,7 @@ class PaperAgent:
         self._last_absence = -1 - steps
         self._memory = empty_memory(d)  # all history, if it is to be remembered
         self._decoder = np.zeros(d)
-        self._pending: _Pending | None = None
+        self._pending: PendingStep | None = None
         self._part: AgentPart | None = None
         return Hello(self._name, d, self._share)
 
@@ -244,46 +232,11 @@ class PaperAgent:
             self._memory = extend(self._memory, Z, residual, 1.0)
 
     def save(self) -> dict[str, np.ndarray]:
-        saved = {name: getattr(self, f"_{name}").copy() for name in _SAVED_ARRAYS}
-        saved |= {name: value.copy() for name, value in self._memory._asdict().items()}
-        saved["step"], saved["key"] = np.array(self._step), np.array(self._key)
-        if self._pending is not None:
-            saved |= to_arrays("pending", tuple(self._pending))
-        return {**saved, **to_arrays("encoder", self._encoder_state)}
+        return saved_state(self)
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
         """Raises InvalidInput, and changes nothing, if a field is missing, unknown, or of the wrong type or shape."""
-        fields = Fields(saved)
-        now = {name: getattr(self, f"_{name}") for name in _SAVED_ARRAYS} | self._memory._asdict()
-        # Inputs and targets may be missing; sums and decoders may overflow, and then the agent sits out.
-        found = {
-            name: fields.take(name, value.shape, dtype=value.dtype, finite=name in _FINITE)
-            for name, value in now.items()
-        }
-        step, key = (int(fields.take(name, (), dtype=np.int64, min=0)) for name in ("step", "key"))
-        state = restored_state(self._built.start(), fields.part("encoder").rest())
-        pending = self._restored_pending(fields.part("pending"))
-        fields.done()
-        for name in _SAVED_ARRAYS:
-            setattr(self, f"_{name}", found[name])
-        self._memory = LongMemory(found["gram"], found["cross"])
-        self._step, self._key = step, key
-        self._last_absence = self._step  # to be on the safe side: what it took part in is looked up
-        self._encoder_state, self._pending, self._part = state, pending, None
-
-    def _restored_pending(self, fields: Fields) -> _Pending | None:
-        if ".tuple" not in fields:
-            return None
-        fields.require(
-            ".tuple", int(fields.take(".tuple", (), dtype=np.int64)) == len(_Pending._fields), "another size"
-        )
-        (p, d), x_dim = self._features.shape[1:], self._inputs.shape[1]
-        x = fields.take(".0.array", (x_dim,), finite=False)
-        raw, features = (fields.take(f".{i}.array", (p, d)) for i in (1, 2))
-        state = restored_state(self._built.start(), fields.part(".3").rest())
-        present, forecast = (fields.take(f".{i}.array", (p,)) for i in (4, 5))
-        fields.done()
-        return _Pending(x, raw, features, state, present, forecast)
+        restore_state(self, saved)
 
     def part_in_replay(self, inputs: np.ndarray, y_dim: int, key: int) -> ReplayPart:
         """Everything of this agent that a compiled replay of a whole series needs. It stays in this process."""
@@ -311,7 +264,7 @@ class PaperAgent:
         forecast = move(present, Z, decoder)
         if not np.isfinite(forecast).all():
             return Answer(None, "its forecast is not finite")
-        self._pending = _Pending(x, raw, Z, encoder_state, present, forecast)
+        self._pending = PendingStep(x, raw, Z, encoder_state, present, forecast)
         return Answer(forecast.copy())
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -339,7 +292,7 @@ class PaperAgent:
         """A copy of a memory's last `lookback` steps: what leaves an agent does not change with it."""
         return memory[len(memory) - self._lookback :].copy()
 
-    def _expect_pending(self) -> _Pending:
+    def _expect_pending(self) -> PendingStep:
         if self._pending is None:
             raise InvalidInput("forecast", "nothing", f"Ask agent {self._name!r} for its forecast first.")
         return self._pending
@@ -348,7 +301,3 @@ class PaperAgent:
         if self._part is None:
             raise InvalidInput("game", "nothing", f"Invite agent {self._name!r} to a game first.")
         return self._part
-
-
-_SAVED_ARRAYS = ("present", "inputs", "features", "presents", "targets", "took_part", "decoder")
-_FINITE = ("present", "features")

@@ -130,7 +130,7 @@ class JointLoopFactory:
         season: int | None,
         seed: int,
     ):
-        self._agents = checked_agents(agents)
+        self.agents = checked_agents(agents)
         if game is not None and not isinstance(game, JointGame):
             remedy = "Pass nashcast.JointGame(…) or None; for a look-back game call nashcast.paper_federation."
             raise InvalidInput("game", check.describe(game), remedy)
@@ -143,15 +143,15 @@ class JointLoopFactory:
         seed = check.integer("seed", seed, min=0)
         self._settings = Settings(game, self.horizon, season, seed, mixture_of(mixing))
         self._mixing = rule_name(mixing)
-        self.names = [agent.name for agent in self._agents]
-        self.objects = object_columns(self._agents)
+        self.names = [agent.name for agent in self.agents]
+        self.objects = object_columns(self.agents)
 
     @property
     def members(self) -> int:
-        return 1 + len(self._agents) + (self._settings.game is not None)
+        return 1 + len(self.agents) + (self._settings.game is not None)
 
     def begin(self, columns: Columns, start: np.ndarray, first_step: int) -> Loop:
-        return Loop(self._agents, columns.x_dim or 0, start, self._settings, columns.x_names, first_step)
+        return Loop(self.agents, columns.x_dim or 0, start, self._settings, columns.x_names, first_step)
 
     def begin_again(
         self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns
@@ -164,7 +164,7 @@ class JointLoopFactory:
     def fingerprint(self) -> dict[str, Any]:
         settings = self._settings
         return {
-            "agents": [[agent.name, [repr(type(one).__name__) for one in agent.encoders]] for agent in self._agents],
+            "agents": [[agent.name, [repr(type(one).__name__) for one in agent.encoders]] for agent in self.agents],
             "game": None if settings.game is None else repr(settings.game),
             "mixing": self._mixing,
             "horizon": settings.horizon,

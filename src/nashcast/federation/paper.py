@@ -9,10 +9,10 @@ from nashcast.agents.agent import Agent, Window
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Participant
 from nashcast.errors import InvalidInput
-from nashcast.federation.algorithm import LookbackGame
+from nashcast.federation.algorithm import LookbackGame, Settings
 from nashcast.federation.federation import Federation
 from nashcast.federation.mixing import PAPER
-from nashcast.federation.paper_loop import PaperLoopFactory
+from nashcast.federation.paper_loop import Delivery, PaperLoopFactory
 from nashcast.federation.post import Opening, Post
 from nashcast.federation.records import Replay
 from nashcast.mixing.expert_rule import RuleFactory
@@ -58,10 +58,8 @@ def paper_federation(
     """
     if isinstance(agents, Sequence):
         agents = [as_paper_agent(agent) for agent in agents]
-    factory = PaperLoopFactory(
-        agents, game=game, anchored=anchored, ridge=ridge, budget=budget, mixing=mixing, y_dim=y_dim, seed=seed,
-        deadline=deadline, transcript=transcript, make_post=make_post,
-    )  # fmt: skip
+    algorithm, delivery = Settings(game, anchored, ridge, budget), Delivery(deadline, transcript, make_post)
+    factory = PaperLoopFactory(agents, algorithm, mixing, y_dim, seed, delivery)
     return Federation.over(factory, y_dim=y_dim, **settings)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -171,8 +171,16 @@ class PaperLoop:
         fields.done()
 
 
+class Delivery(NamedTuple):
+    """How messages reach the agents: see `paper_federation`."""
+
+    deadline: float | None
+    transcript: bool
+    make_post: Callable[[Opening], Post]
+
+
 class PaperLoopFactory:
-    """Arguments as of `paper_federation`.   make_post: what carries messages to the agents; by default in process."""
+    """Arguments as of `paper_federation`.   settings: game, anchored, ridge and budget, without players and rule."""
 
     horizon = 1
     objects: tuple[str, ...] = ()
@@ -180,31 +188,26 @@ class PaperLoopFactory:
     def __init__(
         self,
         agents: Sequence[Participant],
-        *,
-        game: LookbackGame | None,
-        anchored: bool,
-        ridge: float,
-        budget: float,
+        settings: Settings,
         mixing: str | RuleFactory,
         y_dim: int,
         seed: int,
-        deadline: float | None,
-        transcript: bool,
-        make_post: Callable[[Opening], Post] = Post,
+        delivery: Delivery,
     ):
         self.agents = _checked(agents)
-        self.names = [f"{type(agent).__name__}" for agent in agents]
-        game = _checked_game(game, self.agents)
-        if anchored and game is not None:
+        self.names = [type(agent).__name__ for agent in agents]
+        game = _checked_game(settings.game, self.agents)
+        if settings.anchored and game is not None:
             raise InvalidInput("anchored", "True with a game", "Pass game=None: the game sets where agents start.")
-        kappa, eta = check.number("ridge", ridge, above=0.0), check.number("budget", budget)
-        self.settings = Settings(game, bool(anchored), kappa, eta)
+        kappa, eta = check.number("ridge", settings.ridge, above=0.0), check.number("budget", settings.budget)
+        self.settings = Settings(game, bool(settings.anchored), kappa, eta)
         self.mixing, self._rule = rule_name(mixing), mixing
         self.y_dim = check.integer("y_dim", y_dim, min=1)
         self.rule()  # refuses what makes none
         self.keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
-        self._deadline = None if deadline is None else check.number("deadline", deadline, above=0.0)
-        self._keep, self._make_post = bool(transcript), make_post
+        if delivery.deadline is not None:
+            check.number("deadline", delivery.deadline, above=0.0)
+        self._delivery = delivery
 
     @property
     def members(self) -> int:
@@ -222,11 +225,11 @@ class PaperLoopFactory:
     def begin(self, columns: Columns, start: np.ndarray, first_step: int) -> PaperLoop:
         hellos = self._begin_agents(columns.x_dim or 0, start)
         needed = None if self.settings.game is None else NEEDED[self.settings.game.placement]
-        opening = Opening(
-            self.agents, hellos, columns.x_dim or 0, len(start), self.lookback, needed, self._deadline, self._keep
-        )
+        deadline, keep, make_post = self._delivery
+        x_dim, p = columns.x_dim or 0, len(start)
+        opening = Opening(self.agents, hellos, x_dim, p, self.lookback, needed, deadline, bool(keep))
         settings = self.settings._replace(rule=self.rule())
-        return PaperLoop(opening, settings, self._make_post(opening), start, first_step)
+        return PaperLoop(opening, settings, make_post(opening), start, first_step)
 
     def begin_again(self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns) -> None:
         """Never: Algorithm 1 learns every label."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from nashcast import encoders
@@ -13,6 +11,7 @@ from nashcast.agents.agent import Agent
 from nashcast.encoders.forecaster import optional
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
+from nashcast.federation.picklable import PicklableFederation
 
 base: Any = optional("river.base", "river", "river")
 
@@ -34,8 +33,8 @@ def as_river(make: Callable[[], Federation]) -> Any:
     >>> untrained.predict_one({"a": 0.5})
     0.0
     """
-    made = _made(make)
-    return FederationRegressor(make) if made.y_dim == 1 else FederationMultiTargetRegressor(make)
+    one = _held(make).federation.y_dim == 1
+    return FederationRegressor(make) if one else FederationMultiTargetRegressor(make)
 
 
 class _Federated:
@@ -43,41 +42,19 @@ class _Federated:
 
     def __init__(self, make: Callable[[], Federation]):
         self.make = make
-        self._federation, self._names, self._learnt = _made(make), None, False
+        self._held, self._names = _held(make), None
 
     def predict_one(self, x: dict) -> Any:
-        return self._federation.predict_one(self._input(x))
+        return self._held.federation.predict_one(self._input(x))
 
     def learn_one(self, x: dict, y: Any) -> None:
-        self._federation.learn_one(self._input(x), y)
-        self._learnt = True
+        self._held.federation.learn_one(self._input(x), y)
 
     def _input(self, x: dict) -> dict[str, Any]:
         named = _by_text("x", x)
         if self._names is None:
             self._names = frozenset(named)
         return {name: value for name, value in named.items() if name in self._names}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"make": self.make, "names": self._names, "saved": self._saved()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["make"])
-        self._names, saved = state["names"], state["saved"]
-        self._learnt = saved is not None
-        if saved is not None:
-            with TemporaryDirectory() as folder:
-                path = Path(folder) / "federation.state"
-                path.write_bytes(saved)
-                self._federation.load(path)
-
-    def _saved(self) -> bytes | None:
-        if not self._learnt:
-            return None
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "federation.state"
-            self._federation.save(path)
-            return path.read_bytes()
 
 
 class FederationRegressor(_Federated, base.Regressor):
@@ -104,13 +81,6 @@ class FederationMultiTargetRegressor(_Federated, base.MultiTargetRegressor):
         super().learn_one(x, _by_text("y", y))
         self._targets = tuple(y)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "targets": self._targets}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._targets = state["targets"]
-
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"make": _federation_of_three_targets}
@@ -124,17 +94,12 @@ def _by_text(label: str, row: dict) -> dict[str, Any]:
     return named
 
 
-def _made(make: Callable[[], Federation]) -> Federation:
-    if not callable(make):
-        remedy = "Pass a function that makes a federation, for example functools.partial(nashcast.Federation, agents)."
-        raise InvalidInput("make", check.describe(make), remedy)
-    federation = make()
-    if not isinstance(federation, Federation):
-        raise InvalidInput("make", f"a function that returned {check.describe(federation)}", "Return a federation.")
-    if federation.horizon != 1:
-        got = f"a federation of horizon {federation.horizon}"
+def _held(make: Callable[[], Federation]) -> PicklableFederation:
+    held = PicklableFederation(make)
+    if held.federation.horizon != 1:
+        got = f"a federation of horizon {held.federation.horizon}"
         raise InvalidInput("make", got, "Return one of horizon 1, as river has it.")
-    return federation
+    return held
 
 
 def _federation_of_one_target() -> Federation:
