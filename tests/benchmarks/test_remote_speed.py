@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from speed import remote_steps
 from speed.remote_command import PARTS, line, table_head
 from speed.remote_steps import Case, bench, measure_equality, measure_speed, measure_traffic
 

@@ -131,7 +131,7 @@ def replay_many(
     return results
 
 
-def _made_and_replayed(make: Callable[[], PaperFederation], inputs: np.ndarray, targets: np.ndarray) -> Replay:
+def _made_and_replayed(make: Callable[[], Federation], inputs: np.ndarray, targets: np.ndarray) -> Replay:
     return replay_any(make(), inputs, targets)
 
 
