@@ -7,7 +7,8 @@ from time import perf_counter, process_time
 import numpy as np
 from nkeys import PREFIX_BYTE_USER, encode_seed
 
-from nashcast import Agent, Game, encoders
+from nashcast import LookbackGame, encoders
+from nashcast.agents.paper_agent import PaperAgent
 from nashcast.remote.broker_keys import public_key
 from nashcast.remote.masked_owner import MaskSettings
 from nashcast.remote.masks import MaskedAgent, new_key, sign_key, sum_masked
@@ -80,8 +81,8 @@ def federation(count: int, lookback: int, random: bool, masked: bool) -> RemoteA
     for i, name in enumerate(names):
         encoder = encoders.RandomFeatures(features=6, seed=i) if random else encoders.Linear()
         masks = MaskSettings("bench", seeds[name].decode(), enrolled) if masked else None
-        owners[name] = Owner(Agent(encoder, name=name, share="sums", ridge=1 + i), masks=masks)
-    game = Game(lookback=lookback, placement="spread")
+        owners[name] = Owner(PaperAgent(encoder, name=name, share="sums", ridge=1 + i), masks=masks)
+    game = LookbackGame(lookback=lookback, placement="spread")
     return RemoteAgents(names, InProcess(owners), masked=masked, game=game, start=0.0)
 
 

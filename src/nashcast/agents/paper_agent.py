@@ -62,9 +62,7 @@ class PaperAgent:
         self._ridge = check.number("ridge", ridge, above=0.0)
         self._decay = check.number("decay", decay, min=0.0)
         self._window = check.integer("window", window, min=1)
-        self._forgetting = None
-        if forgetting is not None:
-            self._forgetting = check.number("forgetting", forgetting, above=0.0, max=1.0)
+        self._forgetting = None if forgetting is None else check.number("forgetting", forgetting, above=0.0, max=1.0)
         self._name = type(encoder).__name__ if name is None else str(name)
         if share not in SHARES:
             raise InvalidInput("share", repr(share), f"Pass one of {', '.join(SHARES)}.")
@@ -92,8 +90,7 @@ class PaperAgent:
         self._encoder_state = self._built.start()
         self._present = target.copy()
         self._inputs = np.zeros((steps, x_dim))
-        self._features = np.zeros((steps, p, d))
-        self._presents = np.zeros((steps, p))
+        self._features, self._presents = np.zeros((steps, p, d)), np.zeros((steps, p))
         self._targets = np.full((steps, p), np.nan)
         self._took_part = np.zeros(steps, dtype=bool)
         self._last_absence = -1 - steps

@@ -252,9 +252,8 @@ class HubPost(Post):
         results, failures, now = {}, {}, self._now()
         if not asked:
             return results, failures
-        turns = {}
-        for i, calls in asked.items():
-            turns[i] = Turn(now.number, (*self._peers[i].opening(now.stands[i], self._line.run), *calls))
+        first = {i: self._peers[i].opening(now.stands[i], self._line.run) for i in asked}
+        turns = {i: Turn(now.number, (*first[i], *calls)) for i, calls in asked.items()}
         sent = {self._names[i]: pack(turn) for i, turn in turns.items()}
         self.turns += 1
         self.traffic["down"] += sum(map(len, sent.values()))
