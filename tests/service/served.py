@@ -141,18 +141,14 @@ def uninterrupted(path: Path, journal_entries: list) -> dict[int, list[float]]:
     """What a federation that never stops forecasts of each step, from the same entries in the same order."""
     config = load_served(path)
     serve = config.serve
-    # The paper's federation does not count the label that it begins with.
-    before = 0
-    if config.federation.paper is not None:
-        federation, before = maker(config.federation, serve.y_dim)(), 1
-    elif config.federation.agents:
+    if config.federation.paper is not None or config.federation.agents:
         federation = maker(config.federation, serve.y_dim)()
     else:
         federation = default_federation(serve.x_dim, serve.y_dim, seed=config.federation.seed)
     forecasts, x, first = {}, None, journal_entries[0].step
     for entry in journal_entries:
         if entry.kind == LABEL:
-            federation.learn_late(entry.step - first - before, entry.y)
+            federation.learn_late(entry.step - first, entry.y)
         else:
             federation.learn_one(entry.x if x is None else x, entry.y)
             x, step = entry.x, entry.step
