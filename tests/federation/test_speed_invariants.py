@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents import arrangement, small_solve
+from nashcast.agents import arrangement, joint_blocks, small_solve
 from nashcast.agents.bank import DECODERS, Bank, Member
 from nashcast.agents.history import History
 from nashcast.agents.joint_blocks import JointBlocks
@@ -54,6 +54,23 @@ def test_many_tiny_joint_blocks_equal_the_general_ones(monkeypatch, public, hori
         np.testing.assert_allclose(tiny.recall(steps), general.recall(steps), rtol=1e-9, atol=1e-12)
         if step == 15:
             tiny.restore(Fields(general.save()))
+
+
+def test_agents_of_other_sizes_are_solved_apart_with_the_same_result(monkeypatch):
+    rng, sizes = np.random.default_rng(4), [3, 5, 20, 26, 26, 4]
+    apart = JointBlocks(JointGame(), sizes, 0, 2, 1)
+    monkeypatch.setattr(joint_blocks, "_MOST_CALLS", 0)
+    together = JointBlocks(JointGame(), sizes, 0, 2, 1)
+    assert (len(apart._runs), len(together._runs)) == (3, 1)
+    for step in range(20):
+        features = rng.standard_normal((6, 2, 26)) * (np.arange(26) < np.array(sizes)[:, None, None])
+        said, expected = (blocks.forecast(features, np.empty((2, 0))) for blocks in (apart, together))
+        np.testing.assert_allclose(said.leverage, expected.leverage, rtol=1e-9)
+        np.testing.assert_allclose(said.said, expected.said, rtol=1e-9, atol=1e-12)
+        residuals = rng.standard_normal((len(JointGame().variants), 1, 2, 1))
+        for blocks in (apart, together):
+            blocks.add_row(step, None, taught=True)
+            blocks.learn(np.array([step]), residuals, 0.05)
 
 
 def rows_of(rng, first, last, season=5, y_dim=2, known_from=20):

@@ -20,6 +20,7 @@ _PUBLIC_RIDGE, _PUBLIC_FORGETTING = 0.1, 0.998
 _REFIT_RIDGE = 1e-3
 # Neighbours among the agents with up to so many features are solved together, in a few calls in all.
 _SIZES, _MOST_CALLS = (8, 16, 32), 4
+_MANY_HORIZONS = 8
 
 
 class Contributions(NamedTuple):
@@ -179,7 +180,7 @@ class JointBlocks:
         """residuals: ρ of each variant for the rows of `steps`, (variants, agents, y_dim, horizon)."""
         # (speeds, agents, y_dim, horizon, size)
         gains = self._of_steps(self._gains, steps).transpose(1, 2, 3, 0, 4)
-        if self._tiny:  # without a copy of the gains for each variant
+        if self._tiny or len(steps) >= _MANY_HORIZONS:  # without a copy of the gains for each variant
             for decoders, speed, residual in zip(self._decoders, self._speed, residuals, strict=True):
                 decoders += gains[speed] * residual[..., None]
         else:
