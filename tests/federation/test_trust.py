@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nashcast.federation.deferred_trust import DeferredTrust
 from nashcast.federation.members import Members, Mixture
-from nashcast.federation.trust import FADING, TrustLog
+from nashcast.federation.trust import FADING
 from nashcast.fields import Fields
 
 NAMES = ["persistence", "one", "two", "joint game"]
@@ -53,11 +54,11 @@ def by_loops(rows) -> np.ndarray:
         return np.stack([total / count, recent / recent_count, without / mine - 1.0], axis=1)
 
 
-def log() -> TrustLog:
-    return TrustLog(Members(NAMES, OWNER), Y_DIM, (VARIANTS, AGENTS))
+def log() -> DeferredTrust:
+    return DeferredTrust(Members(NAMES, OWNER), Y_DIM, (VARIANTS, AGENTS))
 
 
-def reported(trust: TrustLog) -> np.ndarray:
+def reported(trust: DeferredTrust) -> np.ndarray:
     rows = trust.report(NAMES, np.zeros(len(NAMES)), np.ones(len(NAMES), dtype=bool))
     return np.array([(row.error, row.recent_error, row.loss_without) for row in rows])
 

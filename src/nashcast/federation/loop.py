@@ -20,13 +20,13 @@ from nashcast.agents.agent import Agent
 from nashcast.agents.arrangement import JOINT, PERSISTENCE
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
+from nashcast.federation.deferred_trust import DeferredTrust
 from nashcast.federation.forecast import Forecast, Scored
 from nashcast.federation.joint_server import JointServer
 from nashcast.federation.members import Members
 from nashcast.federation.pending import Pending, Said
 from nashcast.federation.post import Message
 from nashcast.federation.screen import Doubt, Screen, Verdict
-from nashcast.federation.trust import TrustLog
 from nashcast.federation.window_server import WindowServer
 from nashcast.games.joint import JointGame
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
@@ -79,7 +79,7 @@ class Loop:
         self._pending = Pending(p, H, len(self.owner), (variants, N))
         self._screen = Screen(p)
         self._cooling = 0
-        self.trust = TrustLog(self._members, p, (variants, N))
+        self.trust = DeferredTrust(self._members, p, (variants, N))
         self.weights = np.zeros(len(self.members))
         self._stale, self._season = True, self.history.season.length
         self._now: tuple[Said, Mixed] | None = None
@@ -205,11 +205,8 @@ class Loop:
         moved = np.abs(changes) if everything else np.abs(changes) * known
         np.maximum(self._largest, moved, out=self._largest)
         p, K = len(target), len(self.owner)
-        labelled, targets, awake = known, target, past.awake
-        if p > 1:
-            labelled, awake = np.tile(known, p), np.tile(past.awake, (p, 1))
-        if H > 1:
-            targets = target.repeat(H)
+        targets = target if H == 1 else target.repeat(H)
+        labelled, awake = (known, past.awake) if p == 1 else (np.tile(known, p), np.tile(past.awake, (p, 1)))
         experts, leverage = past.experts.reshape(p * H, K), past.leverage.reshape(p * H, K)
         self._mixture.learn(mixed, experts, leverage, awake, targets, labelled)
         if known[0]:
@@ -249,10 +246,7 @@ class Loop:
                 self._server.relearn(public, history.step, now.unit_before(old), stopped)
 
     def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All experts' forecasts (y_dim, horizon, experts), no further than the target ever moved, and leverages.
-
-        Also the agents' shares of the joint ones of the next target, (variants, agents, y_dim).
-        """
+        """Experts' forecasts, no further than the target ever moved; leverages; agents' shares of the joint ones."""
         p, H, K = len(now), self.settings.horizon, len(self.owner)
         experts, leverage, shares = np.empty((p, H, K)), np.zeros((p, K)), self._no_shares
         first, last = 1 + len(LEVELS), 1 + len(LEVELS) + said.experts.shape[2]
