@@ -106,3 +106,18 @@ def test_decoders_of_a_gram_matrix_that_is_not_definite_by_rounding_are_solved_a
         np.testing.assert_allclose(said.leverage[place, 0], z @ solved, rtol=1e-9)
         np.testing.assert_allclose(said.changes[place, 0], share * cross[0, m, 0] @ solved, rtol=1e-9)
     assert said.leverage[0, 0] < 0.0
+
+
+@pytest.mark.parametrize("horizon", [1, FEW_HORIZONS + 1])
+def test_a_label_that_comes_with_its_row_equals_one_that_comes_after_it(horizon):
+    rng = np.random.default_rng(7)
+    with_row, after = (Bank([Member(4, leading=True), Member(3)], 2, horizon) for _ in range(2))
+    nothing = np.zeros((2, len(FORGETTING), 2, horizon))
+    for _ in range(30):
+        z, label = rng.standard_normal((2, 2, 4)), rng.standard_normal((2, horizon))
+        with_row.add_row(z, label)
+        after.add_row(z, nothing)
+        labels = np.broadcast_to(label.T[:, None, None], (horizon, 2, len(FORGETTING), 2))
+        after.add_labels(np.broadcast_to(z, (horizon, *z.shape)), labels, np.zeros(horizon))
+    z = rng.standard_normal((2, 2, 4))
+    np.testing.assert_allclose(with_row.forecast(z).changes, after.forecast(z).changes, rtol=1e-9)

@@ -31,7 +31,7 @@ class Game:
 
     def forecast(self, features, public):
         said = self.blocks.forecast(features, public)
-        said = said._replace(played=said.played * USUAL[:, None], averaged=said.averaged * USUAL[:, None])
+        said = said._replace(said=said.said * USUAL[:, None])
         return self.server.forecast(said, public, USUAL)
 
     def step(self, t, learn=True):

@@ -108,7 +108,7 @@ class Bank:
         if self._centred:
             self._crosses[..., 0] += self._pull
         changes, leverage = (self._factorised if self._factorises else self._solved)(z)
-        if leverage.max() > TRUSTED_LEVERAGE:
+        if np.count_nonzero(leverage > TRUSTED_LEVERAGE):
             share = 1.0 / np.maximum(1.0, leverage / TRUSTED_LEVERAGE)
             changes *= share[:, :, None]
             changes += ((1.0 - share) * z[:, :, 0] * self._centre[:, None])[:, :, None]
@@ -139,7 +139,10 @@ class Bank:
         return np.where((self._stand_in >= 0)[..., None, None], changes[self._stand_in], 0.0)
 
     def add_row(self, features: np.ndarray, changes: np.ndarray | None) -> None:
-        """A row was forecast. changes: stand-ins for labels, (members, forgettings, y_dim, horizon), if any."""
+        """A row was forecast.
+
+        changes: its labels, or what stands in for them, (members, forgettings, y_dim, horizon) or less.
+        """
         self._rows += 1
         if self._rows == LONGEST_MEMORY:
             self._limit_memory()
@@ -160,7 +163,7 @@ class Bank:
         features: of those rows, (horizon, members, y_dim, size).   corrections: label less what stood in for it,
         (horizon, members, forgettings, y_dim); 0 where there is no label.
         """
-        if ages.any():
+        if np.count_nonzero(ages):
             corrections = corrections * (self._forgetting ** ages[:, None])[:, None, :, None]
         # (horizon, members, forgettings, y_dim, size) → (members, forgettings, y_dim, horizon, size)
         self._cross += (corrections[..., None] * features[:, :, None]).transpose(1, 2, 3, 0, 4)

@@ -91,7 +91,7 @@ class History:
         """The present row's input. Missing numbers are taken as they last were. objects: its texts and pictures."""
         self.objects = objects
         now, known = self.now, np.isfinite(x)
-        if not known.all():
+        if np.count_nonzero(known) < known.size:
             x = np.where(known, x, self.inputs[now - 1])
         if self.step == self._begun_at:  # the rows before the first repeat it
             self.inputs[:now] = x

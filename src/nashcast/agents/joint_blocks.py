@@ -18,15 +18,25 @@ REMEMBERED = 256
 # Information and forgetting of the regression of private features on public ones.
 _PUBLIC_RIDGE, _PUBLIC_FORGETTING = 0.1, 0.998
 _REFIT_RIDGE = 1e-3
+# Neighbours among the agents with up to so many features are solved together, in a few calls in all.
+_SIZES, _MOST_CALLS = (8, 16, 32), 4
+_MANY_HORIZONS = 8
 
 
 class Contributions(NamedTuple):
     """What crosses the line: of each agent, in usual changes of the target."""
 
-    played: np.ndarray  # Z β̄ of each variant, (variants, agents, y_dim, horizon)
-    averaged: np.ndarray  # the averaged variant's forecast, (agents, y_dim, horizon)
+    said: np.ndarray  # Z β̄ of each variant, and the averaged variant's forecast, (variants + 1, agents, y_dim, horizon)
     leverage: np.ndarray  # (forgettings, agents, y_dim)
     kernel: np.ndarray | None = None  # with the window's rows, (forgettings, agents, y_dim, rows): see `WindowBlocks`
+
+    @property
+    def played(self) -> np.ndarray:
+        return self.said[:-1]
+
+    @property
+    def averaged(self) -> np.ndarray:
+        return self.said[-1]
 
 
 class _PendingRow(NamedTuple):
@@ -83,6 +93,7 @@ class JointBlocks:
         self._game, N, D, L = game, len(sizes), max(sizes), len(game.forgetting)
         self.agents = N
         self._remembered, self._tiny = remembered, small_solve.pays(D, L * N * y_dim)
+        self._runs = _runs(sizes)
         self._speed = np.array([variant.speed for variant in game.variants])
         self._forgetting = np.array(game.forgetting)[:, None, None, None, None]
         self._ridge = game.ridge * np.array(sizes, dtype=float)[:, None, None, None] * np.eye(D)
@@ -104,18 +115,18 @@ class JointBlocks:
         if self._coefficients.shape[3]:
             unexplained = z = features - np.matmul(self._coefficients, public[..., None])[..., 0]
             present = np.logical_or.reduce(features.reshape(len(features), -1), axis=1)
-            if not present.all():
+            if np.count_nonzero(present) < len(present):
                 z = np.where(present[:, None, None], unexplained, 0.0)
         if self._tiny:
             z = self._laid(z, 0)
         gains = self._solved(self._prior(), z)
         leverage = self._dot(gains, z)
-        if leverage.max() > self._game.largest_leverage:
+        if np.count_nonzero(leverage > self._game.largest_leverage):
             capped = 1.0 / np.maximum(1.0, leverage / self._game.largest_leverage)
             gains, leverage = gains * capped[..., None], leverage * capped
         self._pending = _PendingRow(z, unexplained, gains)
         said = self._dot(self._all_decoders, z[:, :, None])  # features are the same for all horizons
-        return Contributions(said[:-1], said[-1], leverage)
+        return Contributions(said, leverage)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
         """The row that was forecast is over. gain: of `PublicBlock.learn`, if agents play what that leaves unexplained.
@@ -169,7 +180,7 @@ class JointBlocks:
         """residuals: ρ of each variant for the rows of `steps`, (variants, agents, y_dim, horizon)."""
         # (speeds, agents, y_dim, horizon, size)
         gains = self._of_steps(self._gains, steps).transpose(1, 2, 3, 0, 4)
-        if self._tiny:  # without a copy of the gains for each variant
+        if self._tiny or len(steps) >= _MANY_HORIZONS:  # without a copy of the gains for each variant
             for decoders, speed, residual in zip(self._decoders, self._speed, residuals, strict=True):
                 decoders += gains[speed] * residual[..., None]
         else:
@@ -243,7 +254,17 @@ class JointBlocks:
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, agents, -1)), -1, agents)
 
     def _solved(self, systems: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return small_solve.solve(systems, z) if self._tiny else np.linalg.solve(systems, z[..., None])[..., 0]
+        """Γ⁻¹ z of every forgetting and agent. Features that an agent does not have are 0."""
+        if self._tiny:
+            return small_solve.solve(systems, z)
+        z = z[..., None]
+        if len(self._runs) == 1:
+            return np.linalg.solve(systems, z)[..., 0]
+        gains = np.zeros((*systems.shape[:-1], 1))
+        for agents, size in self._runs:
+            own = systems[:, agents, :, :size, :size]
+            gains[:, agents, :, :size] = np.linalg.solve(own, z[agents, :, :size])
+        return gains[..., 0]
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return small_solve.dot(a, b) if self._tiny else np.vecdot(a, b)
@@ -261,6 +282,15 @@ class JointBlocks:
 
 
 _STATE = ("information", "decoders", "averaged", "coefficients", "rows", "gains")
+
+
+def _runs(sizes: list[int]) -> list[tuple[slice, int]]:
+    """Neighbours of about the same size, and the largest size among them; all together if these would be many."""
+    classes = [next((limit for limit in _SIZES if size <= limit), size) for size in sizes]
+    starts = [i for i in range(len(sizes)) if i == 0 or classes[i] != classes[i - 1]]
+    if len(starts) > _MOST_CALLS:
+        starts = [0]
+    return [(slice(a, b), max(sizes[a:b])) for a, b in zip(starts, [*starts[1:], len(sizes)], strict=True)]
 
 
 def averaging_rate(step: int, forgetting: float) -> float:

@@ -69,7 +69,7 @@ class LocalAgents:
             own_names = names if names is None or columns is None else [names[column] for column in columns]
             built = [build_encoder(encoder, width, y_dim, own_names) for encoder in agent.encoders]
             units.append([make_unit(one, columns, key, y_dim, horizon) for one in built])
-        self._last_step = -1
+        self._last_step, self._label_was_known = -1, False
         found = self._arrangement = arranged(units)
         self.owner = found.owner
         self._units, self._forecasters = found.all_units, found.forecasters
@@ -81,10 +81,8 @@ class LocalAgents:
         self._stand_ins = [np.zeros((REMEMBERED, len(members), *kept)) for members in found.banks]
         self._blocks: Sequence[JointBlocks | WindowBlocks] = []
         if game is not None:
-            public, make = (
-                PUBLIC_FEATURES if game.plays_remainder else 0,
-                JointBlocks if game.window is None else WindowBlocks,
-            )
+            public = PUBLIC_FEATURES if game.plays_remainder else 0
+            make = JointBlocks if game.window is None else WindowBlocks
             self._blocks = [make(game, sizes, public, y_dim, horizon) for sizes in found.block_sizes]
             self._block_order = np.argsort(np.concatenate([group.members for group in found.block_groups]))
             self._public = PublicBlock(y_dim, PUBLIC_FEATURES)
@@ -118,24 +116,24 @@ class LocalAgents:
         contributions = None if self._game is None else self._contributions(usual)
         return AgentForecasts(experts, leverage, awake, contributions, absent)
 
-    def add_row(self, labelled: bool, taught: bool = True) -> None:
-        """The present row ends. labelled: its next label is here and will be learnt now.
+    def add_row(self, label: np.ndarray | None, taught: bool = True) -> None:
+        """The present row ends.   label: the change to its next target, (y_dim,), in usual changes, if it is known.
 
         taught: whether the row may teach anything; if not, all memories fade only.
         """
         step = self._last_step = self._history.step
-        place = step % REMEMBERED
+        place, self._label_was_known = step % REMEMBERED, label is not None
         if not taught:
             self._flat[:] = 0.0
         self._flat_rows[place] = self._flat
         for bank, (features, changes), kept in zip(self._banks, self._said, self._stand_ins, strict=True):
-            stand_ins = None
-            if self._horizon > 1 or not labelled:
-                stand_ins = bank.stand_ins(changes)
-                if labelled:
-                    stand_ins[..., 0] = 0.0
-            kept[place] = 0.0 if stand_ins is None else stand_ins
-            bank.add_row(features if taught else np.zeros_like(features), stand_ins)
+            learnt = None if label is None else label[:, None]
+            if self._horizon > 1 or label is None:
+                learnt = bank.stand_ins(changes)
+                if label is not None:
+                    learnt[..., 0] = label
+                kept[place] = learnt
+            bank.add_row(features if taught else np.zeros_like(features), learnt)
         if self._game is not None:
             gain = self.public_gain = self._public.learn(self.public_now)
             for blocks in self._blocks:
@@ -149,7 +147,9 @@ class LocalAgents:
         changes: of the target since then, (y_dim, horizon), in usual changes.   known: (horizon,) whether there is one.
         """
         ages, places = self._last_step - steps, steps % REMEMBERED
-        everything = bool(known.all())
+        if self._horizon == 1 and self._label_was_known and not ages[0]:
+            return
+        everything = np.count_nonzero(known) == len(known)
         if not everything:
             ages, places = np.where(known, ages, 0), np.where(known, places, 0)
         flat = self._flat_rows[places]
@@ -183,11 +183,12 @@ class LocalAgents:
         return self._in_order(parts, axis=1)
 
     def learn_jointly(self, steps: np.ndarray, residuals: np.ndarray) -> None:
-        """residuals: ρ of each variant and agent, (variants, agents, y_dim, horizon), in usual changes."""
+        """residuals: ρ of each variant and agent, (variants, agents or 1, y_dim, horizon), in usual changes."""
         assert self._game is not None
         rate = averaging_rate(self._history.step, self._game.forgetting[0])
         for blocks, group in zip(self._blocks, self._arrangement.block_groups, strict=True):
-            own = residuals if len(self._blocks) == 1 else residuals.take(group.members, axis=1)
+            alike = len(self._blocks) == 1 or residuals.shape[1] == 1
+            own = residuals if alike else residuals.take(group.members, axis=1)
             blocks.learn(steps, own, rate)
 
     def relearn(self, before: Rows, included: np.ndarray) -> np.ndarray | None:
@@ -263,12 +264,10 @@ class LocalAgents:
     def _contributions(self, usual: np.ndarray) -> Contributions:
         groups = zip(self._blocks, self._arrangement.block_groups, strict=True)
         parts = [blocks.forecast(group.of_row(self._flat), self.public_now) for blocks, group in groups]
-        played = self._in_order([part.played for part in parts], axis=1)
-        averaged = self._in_order([part.averaged for part in parts], axis=0)
+        said = self._in_order([part.said for part in parts], axis=1) * usual[:, None]
         leverage = self._in_order([part.leverage for part in parts], axis=1)
         kernels = [part.kernel for part in parts if part.kernel is not None]
-        kernel = self._in_order(kernels, axis=1) if kernels else None
-        return Contributions(played * usual[:, None], averaged * usual[:, None], leverage, kernel)
+        return Contributions(said, leverage, self._in_order(kernels, axis=1) if kernels else None)
 
     def _in_order(self, parts: list[np.ndarray], axis: int) -> np.ndarray:
         """What the groups of blocks give, agents in their order."""

@@ -53,7 +53,7 @@ class WindowBlocks:
         said = self._kept.said_of(features)
         said += np.vecdot(kernel[self._speed], self._residuals[..., :n])
         self._said = said[..., None]
-        return Contributions(self._said, self._said[-1], np.vecdot(gains, features), kernel)
+        return Contributions(np.concatenate([self._said, self._said[-1:]]), np.vecdot(gains, features), kernel)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
         """The row that was forecast is over. It enters the window when its label comes."""

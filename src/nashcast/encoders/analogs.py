@@ -45,6 +45,11 @@ class _Built(BuiltForecaster):
         self.past_targets, self.past_inputs = memory + LAGS + 1, memory
         self._used, self._y_dim = min(x_dim, MOST_INPUTS), y_dim
         self._numbers = max(LAGS, 2 + self._used)  # in a window of the largest kind
+        searches = np.arange(_KINDS * y_dim)
+        self._search, self._target = searches[:, None], (searches % y_dim)[:, None, None]
+        # The number of a window, among all of a search.
+        self._number = np.arange(_KINDS * y_dim * self._numbers).reshape(-1, self._numbers, 1)
+        self._intercept = np.eye(1 + self._numbers, 1)
         self._scratch = self._new_scratch(64)
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
@@ -56,8 +61,8 @@ class _Built(BuiltForecaster):
         y = y[len(y) - past - LAGS - 1 :].T
         # One search for each kind of window and target, kinds first.
         searches = self._differences(context, y, past)
-        near = _nearest(searches[:, :, :past])
-        changes = _analog_changes(searches, near, _followed(y[:, LAGS:], near, horizon))  # (searches, 2, horizon)
+        near = self._nearest(searches[:, :, :past])
+        changes = self._analog_changes(searches, near, self._followed(y[:, LAGS:], near, horizon))
         by_kind = changes.reshape(_KINDS, self._y_dim, 2, horizon).transpose(0, 2, 3, 1)
         return y[:, -1] + by_kind.reshape(self.forecasts, horizon, self._y_dim)
 
@@ -81,8 +86,9 @@ class _Built(BuiltForecaster):
             self._scratch = self._new_scratch(2 * past)
         found, series, windows = self._scratch
         values, changes = series[:, :, : past + LAGS]
-        np.multiply(y[:, 1:], context.scales.inverse_spread[:, None], out=values)
-        np.subtract(y[:, 1:], y[:, :-1], out=changes)
+        now = y[:, 1:]
+        np.multiply(now, context.scales.inverse_spread[:, None], out=values)
+        np.subtract(now, y[:, :-1], out=changes)
         changes *= context.scales.inverse_change[:, None]
         np.subtract(windows[..., :past], series[:, :, past : past + LAGS, None], out=found[:_BOTH, :, :LAGS, :past])
         both = found[_BOTH]
@@ -90,56 +96,54 @@ class _Built(BuiltForecaster):
         if self._used:
             scale = context.input_scales.inverse_spread[: self._used, None]
             inputs = context.inputs[len(context.inputs) - past :, : self._used].T
+            present = context.x[: self._used]
+            missing = np.isnan(present)
+            if np.count_nonzero(missing):
+                present = np.where(missing, inputs[:, -1], present)
             beside = both[:, 2 : 2 + self._used, :past]
             np.multiply(inputs, scale, out=beside)
-            present = context.x[: self._used]
-            beside -= np.where(np.isnan(present), inputs[:, -1], present)[:, None] * scale
+            beside -= present[:, None] * scale
         return found.reshape(_KINDS * self._y_dim, self._numbers, -1)
 
+    def _nearest(self, differences: np.ndarray) -> np.ndarray:
+        """The LOCAL nearest windows, nearest first, (searches, neighbours)."""
+        distances = np.einsum("swi,swi->si", differences, differences)
+        search, count = self._search, min(LOCAL, distances.shape[1])
+        near = distances.argpartition(count - 1, axis=1)[:, :count]
+        return near[search, distances[search, near].argsort(axis=1, kind="stable")]
 
-def _nearest(differences: np.ndarray) -> np.ndarray:
-    """The LOCAL nearest windows, nearest first, (searches, neighbours)."""
-    distances = np.einsum("swi,swi->si", differences, differences)
-    search, count = np.arange(len(distances))[:, None], min(LOCAL, distances.shape[1])
-    near = distances.argpartition(count - 1, axis=1)[:, :count]
-    return near[search, distances[search, near].argsort(axis=1, kind="stable")]
+    def _followed(self, y: np.ndarray, near: np.ndarray, horizon: int) -> np.ndarray:
+        """The changes that followed windows within `horizon` steps, (searches, horizon, neighbours).
 
+        y: where each window ends, (y_dim, windows + 1). Changes that are not known yet are the mean of the known ones,
+        0 if there is none.
+        """
+        last, target, near = y.shape[1] - 1, self._target, near[:, None]
+        if horizon == 1:  # the next target of a past window is always known
+            return y[target, near + 1] - y[target, near]
+        after = near + np.arange(1, horizon + 1)[:, None]
+        changes = y[target, np.minimum(after, last)] - y[target, near]
+        known = after <= last
+        if np.count_nonzero(known) < known.size:
+            means = np.where(known, changes, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
+            changes = np.where(known, changes, means[:, :, None])
+        return changes
 
-def _followed(y: np.ndarray, near: np.ndarray, horizon: int) -> np.ndarray:
-    """The changes that followed windows within `horizon` steps, (searches, horizon, neighbours).
-
-    y: where each window ends, (y_dim, windows + 1). Changes that are not known yet are the mean of the known ones, 0 if
-    there is none.
-    """
-    last, target = y.shape[1] - 1, (np.arange(len(near)) % len(y))[:, None, None]
-    if horizon == 1:  # the next target of a past window is always known
-        change = y[:, 1:] - y[:, :-1]
-        return change[target, near[:, None]]
-    after = near[:, None] + np.arange(1, horizon + 1)[:, None]
-    changes = y[target, np.minimum(after, last)] - y[target, near[:, None]]
-    known = after <= last
-    if not known.all():
-        means = np.where(known, changes, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
-        changes = np.where(known, changes, means[:, :, None])
-    return changes
-
-
-def _analog_changes(differences: np.ndarray, near: np.ndarray, followed: np.ndarray) -> np.ndarray:
-    """Mean of the nearest, and intercept of the local line, (searches, 2, horizon)."""
-    (searches, numbers, length), (count, horizon) = differences.shape, (near.shape[1], followed.shape[1])
-    # One, the differences and what followed, (searches, 1 + numbers + horizon, neighbours).
-    table = np.empty((searches, 1 + numbers + horizon, count))
-    table[:, 0] = 1.0
-    first = (length * np.arange(searches * numbers)).reshape(searches, numbers, 1)  # of each number, in a flat array
-    differences.reshape(-1).take(first + near[:, None], out=table[:, 1 : 1 + numbers])
-    table[:, 1 + numbers :] = followed
-    products = np.matmul(table[:, : 1 + numbers], table.swapaxes(1, 2))
-    # Every entry of the diagonals but the first, which belongs to the intercept; their sum is that of the distances.
-    diagonals = products.reshape(searches, -1)[:, 2 + numbers + horizon :: 2 + numbers + horizon]
-    diagonals += (_RIDGE / count) * np.add.reduce(diagonals, axis=1, keepdims=True) + 1e-12
-    changes = np.empty((searches, 2, horizon))
-    changes[:, 0] = np.add.reduce(followed[:, :, :NEAREST], axis=2) / NEAREST
-    # The intercept for each horizon: the first row of gram⁻¹ products, and the Gram matrix is symmetric.
-    first_row = np.linalg.solve(products[:, :, : 1 + numbers], np.eye(1 + numbers, 1))
-    changes[:, 1] = np.matmul(first_row.swapaxes(1, 2), products[:, :, 1 + numbers :])[:, 0]
-    return changes
+    def _analog_changes(self, differences: np.ndarray, near: np.ndarray, followed: np.ndarray) -> np.ndarray:
+        """Mean of the nearest, and intercept of the local line, (searches, 2, horizon)."""
+        (searches, numbers, length), (count, horizon) = differences.shape, (near.shape[1], followed.shape[1])
+        # One, the differences and what followed, (searches, 1 + numbers + horizon, neighbours).
+        table = np.empty((searches, 1 + numbers + horizon, count))
+        table[:, 0] = 1.0
+        table[:, 1 : 1 + numbers] = differences.reshape(-1).take(length * self._number + near[:, None])
+        table[:, 1 + numbers :] = followed
+        products = np.matmul(table[:, : 1 + numbers], table.swapaxes(1, 2))
+        # Every entry of the diagonals but the first, which is the intercept's; their sum is that of the distances.
+        diagonals = products.reshape(searches, -1)[:, 2 + numbers + horizon :: 2 + numbers + horizon]
+        diagonals += (_RIDGE / count) * np.add.reduce(diagonals, axis=1, keepdims=True) + 1e-12
+        changes = np.empty((searches, 2, horizon))
+        changes[:, 0] = np.add.reduce(followed[:, :, :NEAREST], axis=2) / NEAREST
+        # The intercept for each horizon: the first row of gram⁻¹ products, and the Gram matrix is symmetric.
+        first_row = np.linalg.solve(products[:, :, : 1 + numbers], self._intercept)
+        changes[:, 1] = np.matmul(first_row.swapaxes(1, 2), products[:, :, 1 + numbers :])[:, 0]
+        return changes

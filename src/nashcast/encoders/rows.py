@@ -33,6 +33,11 @@ class Scales(_Scales):
     def inverse_change(self) -> np.ndarray:
         return inverse(self.change)
 
+    @cached_property
+    def inverse_both(self) -> np.ndarray:
+        """The two, (2, 1, columns)."""
+        return np.stack([self.inverse_spread, self.inverse_change])[:, None]
+
     @staticmethod
     def unknown(columns: int) -> Scales:
         return Scales(np.zeros(columns), np.zeros(columns), np.zeros(columns))
@@ -54,7 +59,7 @@ class Scales(_Scales):
 
 def inverse(scale: np.ndarray) -> np.ndarray:
     """1 / scale, and 0 where the scale is 0."""
-    if scale.all():
+    if np.count_nonzero(scale) == scale.size:
         return 1.0 / scale
     return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
 
@@ -70,13 +75,9 @@ class Rows:
         self.span, self.count, self.y_dim = span, last - first, targets.shape[1]
         self._targets = targets
         self.size = target_scales.inverse_change  # 1 / usual change of each target
-        back = first - MOST_LAGS
-        window = targets[back - 1 : last]
-        self._values = clipped((window[1:] - target_scales.mean) * target_scales.inverse_spread)
-        self._changes = clipped((window[1:] - window[:-1]) * self.size)
-        window = inputs[first - 1 : last]
-        self.inputs = clipped((window[1:] - input_scales.mean) * input_scales.inverse_spread)
-        self.input_changes = clipped((window[1:] - window[:-1]) * input_scales.inverse_change)
+        # Values and changes stand in one array, so that they are standardised and clipped together.
+        self._values, self._changes = _standardised(targets[first - MOST_LAGS - 1 : last], target_scales)
+        self.inputs, self.input_changes = _standardised(inputs[first - 1 : last], input_scales)
 
     def value(self, lag: int) -> np.ndarray:
         """The targets `lag` rows before each row, (rows, y_dim), in spreads from their mean."""
@@ -138,6 +139,16 @@ class Span(NamedTuple):
 def clipped(scores: np.ndarray) -> np.ndarray:
     """Scores, no further than LARGEST_SCORE from 0."""
     return np.minimum(np.maximum(scores, -LARGEST_SCORE), LARGEST_SCORE)
+
+
+def _standardised(window: np.ndarray, scales: Scales) -> np.ndarray:
+    """Values and changes of the rows of a window after its first one, (2, rows, columns), in standardised units."""
+    scores = np.empty((2, len(window) - 1, window.shape[1]))
+    np.subtract(window[1:], scales.mean, out=scores[0])
+    np.subtract(window[1:], window[:-1], out=scores[1])
+    scores *= scales.inverse_both
+    np.maximum(scores, -LARGEST_SCORE, out=scores)
+    return np.minimum(scores, LARGEST_SCORE, out=scores)
 
 
 def _lagged(window: np.ndarray, count: int, lags: int) -> np.ndarray:

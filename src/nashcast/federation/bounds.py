@@ -49,8 +49,9 @@ class Bounds:
         forecasts, target = scored.forecasts, scored.target
         targets = np.where(scored.known[:, None], target, np.nan)
         if self._members:
-            own = np.broadcast_to(target if scored.known[0] else np.full_like(target, np.nan), scored.own.shape)
-            forecasts, targets = np.concatenate([forecasts, scored.own]), np.concatenate([targets, own])
+            own = scored.own
+            labels = np.broadcast_to(target if scored.known[0] else np.full_like(target, np.nan), own.shape)
+            forecasts, targets = np.concatenate([forecasts, own]), np.concatenate([targets, labels])
         issued = None if self._issued is None else self._issued.at(scored.step - self._back, self._intervals.issued())
         self._intervals.learn(forecasts.ravel(), targets.ravel(), issued)
 

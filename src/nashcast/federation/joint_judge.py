@@ -23,17 +23,20 @@ class Judge:
         self._include(np.ones(agents, dtype=bool))
 
     def _include(self, agents: np.ndarray) -> None:
-        self.included, self.all_included = agents, bool(agents.all())
+        self.included, self.all_included = agents, np.count_nonzero(agents) == len(agents)
 
     def clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
         """The joint error of every variant, (variants, y_dim, horizon), bounded by what is usual."""
-        limit, rate = _CLIP * np.sqrt(self._squares), 1.0 - _ERROR_MEMORY
-        if self._learnt.min() < _FIRST:
-            limit, rate = np.where(self._learnt >= _FIRST, limit, np.inf), np.where(self._learnt > 0, rate, 1.0)
+        limit, rate = _CLIP * np.sqrt(self._squares), (1.0 - _ERROR_MEMORY) * known
+        if np.count_nonzero(self._learnt < _FIRST):
+            limit = np.where(self._learnt >= _FIRST, limit, np.inf)
+            rate = np.where(self._learnt > 0, rate, known)
         clipped = np.minimum(np.maximum(error, -limit), limit)
-        rate = rate * known
         size = np.minimum(np.abs(clipped), 1e150)  # its square is finite
-        self._squares += rate * (size * size - self._squares)
+        size *= size
+        size -= self._squares
+        size *= rate
+        self._squares += size
         self._learnt += known
         return clipped
 
@@ -47,15 +50,18 @@ class Judge:
         e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
             if self.all_included:
-                worth = (e + c) ** 2 - e * e
+                worth = c * (c + 2.0 * e)  # (e + c)² - e²
             else:  # of agents left out of the sums, the question is what they would do within them
-                sign = np.where(self.included, 1.0, -1.0)[:, None]
-                worth = ((e + sign * c) ** 2 - e * e) * sign
-        worth = np.where(np.isnan(worth), 0.0, np.minimum(np.maximum(worth, -limit), limit))
-        self._worth += _WORTH_FADING * (worth - self._worth)
-        self._worth_squares += _WORTH_FADING * (worth * worth - self._worth_squares)
-        spread = np.sqrt(np.maximum(self._worth_squares - self._worth * self._worth, 0.0))
-        self._include(np.logical_and.reduce(self._worth >= -_WORTH_LIMIT * spread, axis=1))
+                worth = c * (np.where(self.included, 1.0, -1.0)[:, None] * c + 2.0 * e)
+        if np.count_nonzero(np.isnan(worth)):
+            worth = np.where(np.isnan(worth), 0.0, worth)
+        worth = np.minimum(np.maximum(worth, -limit), limit)
+        mean, squares = self._worth, self._worth_squares
+        mean += _WORTH_FADING * (worth - mean)
+        worth *= worth
+        squares += _WORTH_FADING * (worth - squares)
+        spread = np.sqrt(np.maximum(squares - mean * mean, 0.0))
+        self._include(np.logical_and.reduce(mean >= -_WORTH_LIMIT * spread, axis=1))
 
     def save(self) -> dict[str, np.ndarray]:
         own = {name: getattr(self, f"_{name}") for name in _STATE}
@@ -79,8 +85,10 @@ class LeverageGuard:
 
     def factor(self, leverage: np.ndarray) -> np.ndarray | None:
         """What to multiply changes with, as the leverage (speeds, y_dim); None for 1 everywhere."""
-        beyond = leverage / (np.maximum(1.0, _GUARD * self._mean) if self._rows else 1.0)
-        return 1.0 / np.maximum(1.0, beyond) if beyond.max() > 1.0 else None
+        usual = np.maximum(1.0, _GUARD * self._mean) if self._rows else np.ones_like(self._mean)
+        if not np.count_nonzero(leverage > usual):
+            return None
+        return usual / np.maximum(leverage, usual)
 
     def add(self, leverage: np.ndarray) -> None:
         self._rows += 1

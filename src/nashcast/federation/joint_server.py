@@ -44,6 +44,10 @@ class JointServer:
         self._given_boldness = np.array(given)[:, None, None]
         self._player = JointBlocks(game, [public], 0, y_dim, horizon)
         self._judge, self._guard = Judge(len(variants), agents, y_dim, horizon), LeverageGuard(speeds, y_dim)
+        # What is said of the averaged variant is what its averaged decoders say.
+        self._spoken = np.arange(len(variants))
+        if game.plays_averaged:
+            self._spoken[-1] = len(variants)
         self._horizons = np.arange(horizon)
         self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
         # Decoders that the player has taken over from the agents, of each variant and of the averaged forecast, and
@@ -59,23 +63,18 @@ class JointServer:
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        played, averaged, leverages, _ = contributions
+        said, leverages, _ = contributions
         if not self._judge.all_included:
             inside = self._judge.included[:, None, None]
-            played, averaged, leverages = played * inside, averaged * inside, leverages * inside[..., 0]
+            said, leverages = said * inside, leverages * inside[..., 0]
         taken = np.vecdot(self._taken, public[:, None])
-        shares, player = played, own.played[:, 0] + taken[:-1]
-        sums = np.concatenate([np.add.reduce(played, axis=1), np.add.reduce(averaged, axis=0)[None]])
-        if self.game.plays_averaged:
-            shares = np.concatenate([played[:-1], averaged[None]])
-            player[-1] = own.averaged[0] + taken[-1]
-            changes = sums[:-1].copy()
-            changes[-1] = sums[-1]
-        else:
-            changes = sums[:-1].copy()
-        changes += player * usual[:, None]
-        total = np.add.reduce(leverages, axis=1) + own.leverage[:, 0]
+        sums = np.add.reduce(said, axis=1)
+        changes = (own.said[:, 0] + taken) * usual[:, None]
+        changes += sums
+        total = np.add.reduce(leverages, axis=1)
+        total += own.leverage[:, 0]
         self._row = _Row(total, sums * inverse(usual)[:, None], taken[:-1])
+        changes, shares = changes.take(self._spoken, axis=0), said.take(self._spoken, axis=0)
         factor = self._guard.factor(total)
         if factor is not None:
             factor = factor.take(self._speed, axis=0)[:, :, None]
@@ -94,29 +93,41 @@ class JointServer:
     def residuals(
         self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, recalled: np.ndarray, usual
     ) -> np.ndarray:
-        """ρ of every variant and agent, (variants, agents, y_dim, horizon), in usual changes. The player learns.
+        """ρ of every variant, in usual changes. The player learns.
+
+        (variants, agents, y_dim, horizon), or one for all agents, (variants, 1, y_dim, horizon), if all are included.
 
         steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
         all_included, inside = self._judge.all_included, self._judge.included[:, None, None]
-        taken = np.moveaxis(self._taken_said[steps % REMEMBERED, ..., self._horizons], 0, -1)
+        taken, leverage = self._of_steps(steps)
         own = (self._player.recall(steps)[:, 0] + taken) * usual[:, None]
-        error = changes - own - np.add.reduce(recalled if all_included else recalled * inside, axis=1)
+        error = changes - own
+        error -= np.add.reduce(recalled if all_included else recalled * inside, axis=1)
         self._judge.judge(error, recalled, known)
         error = self._judge.clipped(error, known)
-        scale = inverse(usual)[:, None]
-        # (variants, y_dim, horizon)
-        leverage = self._leverages[steps % REMEMBERED].transpose(1, 2, 0).take(self._speed, axis=0)
         boldness = self._boldness(leverage)
-        factor = boldness / (1.0 + boldness * leverage) * scale * known
+        factor = boldness / (1.0 + boldness * leverage)
+        factor *= inverse(usual)[:, None] * known
         averaging = averaging_rate(int(steps[0]) + 1, self.game.forgetting[0])
         residual = (factor * error)[:, None]
         self._player.learn(steps, residual, averaging)
-        heard = residual.repeat(recalled.shape[1], axis=1)
-        if not all_included:  # agents left out hear what they would have heard within the sums
-            heard -= np.where(inside, 0.0, factor[:, None] * recalled)
-        return heard
+        if all_included:
+            return residual
+        # Agents left out hear what they would have heard within the sums.
+        return np.where(inside, residual, residual - factor[:, None] * recalled)
+
+    def _of_steps(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What was taken over said of earlier rows, and the leverages there, both (variants, y_dim, horizon)."""
+        places = steps % REMEMBERED
+        if len(places) == 1:  # the same as below, without copies
+            place = int(places[0])
+            taken, leverage = self._taken_said[place], self._leverages[place][:, :, None]
+        else:
+            taken = np.moveaxis(self._taken_said[places, ..., self._horizons], 0, -1)
+            leverage = self._leverages[places].transpose(1, 2, 0)
+        return taken, leverage.take(self._speed, axis=0)
 
     def relearn(self, public, step: int, unit: np.ndarray, stopped: np.ndarray | None) -> None:
         """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
@@ -131,10 +142,11 @@ class JointServer:
             self._player.take_over(stopped)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
+        if not self.game.plays_averaged:
+            return self._given_boldness
         boldness = np.empty(leverage.shape)
         boldness[:] = self._given_boldness
-        if self.game.plays_averaged:
-            boldness[-1] = np.maximum(1.0, AVERAGED_BOLDNESS / np.maximum(leverage[-1], 1e-9))
+        boldness[-1] = np.maximum(1.0, AVERAGED_BOLDNESS / np.maximum(leverage[-1], 1e-9))
         return boldness
 
     def save(self) -> dict[str, np.ndarray]:

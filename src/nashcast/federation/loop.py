@@ -10,6 +10,7 @@ labels are one case: `_learn_labels`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,13 +20,13 @@ from nashcast.agents.agent import Agent
 from nashcast.agents.arrangement import JOINT, PERSISTENCE
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
+from nashcast.federation.deferred_trust import DeferredTrust
 from nashcast.federation.forecast import Forecast, Scored
-from nashcast.federation.joint_server import JointForecast, JointServer
+from nashcast.federation.joint_server import JointServer
 from nashcast.federation.members import Members
 from nashcast.federation.pending import Pending, Said
 from nashcast.federation.post import Message
 from nashcast.federation.screen import Doubt, Screen, Verdict
-from nashcast.federation.trust import TrustLog
 from nashcast.federation.window_server import WindowServer
 from nashcast.games.joint import JointGame
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
@@ -74,10 +75,11 @@ class Loop:
         self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
         self._back = np.arange(H)  # how many steps before the last one forecasts of each horizon were made
         self._largest = np.zeros((p, H))  # the furthest each target ever moved within 1 … H steps
-        self._pending = Pending(p, H, len(self.owner), len(self.members))
+        self._no_shares = np.zeros((variants, N, p))
+        self._pending = Pending(p, H, len(self.owner), (variants, N))
         self._screen = Screen(p)
         self._cooling = 0
-        self.trust = TrustLog(len(self.members), p)
+        self.trust = DeferredTrust(self._members, p, (variants, N))
         self.weights = np.zeros(len(self.members))
         self._stale, self._season = True, self.history.season.length
         self._now: tuple[Said, Mixed] | None = None
@@ -113,19 +115,18 @@ class Loop:
         history.put_input(x, time, objects)
         now, H = history.targets[history.now], self.settings.horizon
         said = self._agents.forecast(x)
-        experts, leverage = self._experts(now, said)
+        experts, leverage, shares = self._experts(now, said)
         p, K = len(now), len(self.owner)
         shared = np.ones((p * H, K), dtype=bool)
         if said.absent:
             shared[:, 1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
-        awake = shared[0]
-        mixed = self._mixture.mix(experts.reshape(p * H, K), leverage.repeat(H, axis=0), shared)
+        mixed = self._mixture.mix(experts.reshape(p * H, K), leverage, shared)
         weights = mixed.weights.reshape(p, H, K)[:, 0]
-        by_member, own, without = self._members.split(weights, experts[:, 0], awake, self._joint)
         forecast = mixed.forecast.reshape(p, H).T
-        self._now = Said(experts, leverage, awake, forecast, own, without), mixed
-        self.weights = np.add.reduce(by_member, axis=0) / p
-        absent = {1 + i: why for i, why in said.absent.items()}
+        row = Said(experts, leverage, shared[0], forecast, weights, shares)
+        self._now = row, mixed
+        self.weights = np.add.reduce(weights @ self._members.experts, axis=0) / p
+        absent, own = {1 + i: why for i, why in said.absent.items()}, partial(self._members.own, row.mixture)
         distance = self._agents.expected_distance()
         return Forecast(forecast, self.weights, own, absent, distance, played=self._server is not None)
 
@@ -146,7 +147,10 @@ class Loop:
         taught = not suspect and not spike and self._cooling == 0
         said, mixed = self._now
         self._pending.add(step, now, said)
-        self._agents.add_row(labelled=accepted and taught, taught=taught)
+        label = None
+        if target is not None and accepted and taught:
+            label = self._screen.clipped((target - now)[:, None])[:, 0] * history.scales.inverse_change
+        self._agents.add_row(label, taught)
         if self._server is not None:
             self._server.add_row(step, taught, self._agents.public_gain)
         if verdict is Verdict.DOUBTFUL:
@@ -193,18 +197,20 @@ class Loop:
         history, H = self.history, self.settings.horizon
         steps = step - self._back
         known = self._pending.holds(steps)
-        if not known.all():
+        everything = np.count_nonzero(known) == H
+        if not everything:
             steps = np.where(known, steps, step)
         past = self._pending.take(steps)
         changes = self._screen.clipped(target[:, None] - past.anchors)
-        np.maximum(self._largest, np.abs(changes), out=self._largest, where=known)
+        moved = np.abs(changes) if everything else np.abs(changes) * known
+        np.maximum(self._largest, moved, out=self._largest)
         p, K = len(target), len(self.owner)
-        labelled, awake = known[None].repeat(p, axis=0).ravel(), past.awake[None].repeat(p, axis=0).reshape(p * H, K)
+        targets = target if H == 1 else target.repeat(H)
+        labelled, awake = (known, past.awake) if p == 1 else (np.tile(known, p), np.tile(past.awake, (p, 1)))
         experts, leverage = past.experts.reshape(p * H, K), past.leverage.reshape(p * H, K)
-        self._mixture.learn(mixed, experts, leverage, awake, target.repeat(H), labelled)
+        self._mixture.learn(mixed, experts, leverage, awake, targets, labelled)
         if known[0]:
-            present = past.awake[0] @ self._members.experts > 0
-            self.trust.learn(target, past.forecasts[0], past.own, past.without, present)
+            self.trust.learn(target, past.forecasts[0], past.mixture)
         if taught:
             usual = history.scales.change
             self._agents.learn(steps, changes * history.scales.inverse_change[:, None], known)
@@ -218,7 +224,7 @@ class Loop:
         row = history.row_of(step)
         if row is not None:
             history.learn_season(row + 1)
-        return Scored(target, past.forecasts, past.own, known, step)
+        return Scored(target, past.forecasts, partial(self._members.own, past.mixture), known, step)
 
     def _refresh(self) -> None:
         """Before a forecast: scales and season as they are now, and memories learnt again if those changed."""
@@ -239,28 +245,28 @@ class Loop:
                 public = public_features(now), public_features(old)
                 self._server.relearn(public, history.step, now.unit_before(old), stopped)
 
-    def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray]:
-        """All experts' forecasts (y_dim, horizon, experts), no further than the target ever moved, and leverages."""
+    def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Experts' forecasts, no further than the target ever moved; leverages; agents' shares of the joint ones."""
         p, H, K = len(now), self.settings.horizon, len(self.owner)
-        experts, leverage = np.empty((p, H, K)), np.zeros((p, K))
+        experts, leverage, shares = np.empty((p, H, K)), np.zeros((p, K)), self._no_shares
         first, last = 1 + len(LEVELS), 1 + len(LEVELS) + said.experts.shape[2]
-        experts[:, :, 0] = now[:, None]
+        anchor = now[:, None, None]
+        experts[:, :, :1] = anchor
         experts[:, :, 1:first] = self._means.T[:, None, :]
         experts[:, :, first:last] = said.experts
         leverage[:, first:last] = said.leverage
-        self._joint: JointForecast | None = None
         if self._server is not None:
-            rows = self._agents.public_now
-            joint = self._server.forecast(said.contributions, rows, self.history.scales.change)
-            experts[:, :, last:] = now[:, None, None] + joint.changes.transpose(1, 2, 0)
+            joint = self._server.forecast(said.contributions, self._agents.public_now, self.history.scales.change)
+            np.add(anchor, joint.changes.transpose(1, 2, 0), out=experts[:, :, last:])
             leverage[:, last:] = joint.leverage.T
-            self._joint = joint
-        if not np.isfinite(experts).all():  # a forecast that is not a number counts as persistence
-            experts = np.where(np.isfinite(experts), experts, now[:, None, None])
-        if not np.isfinite(leverage).all():
+            shares = joint.shares[..., 0]
+        if np.count_nonzero(np.isfinite(experts)) < experts.size:  # what is not a number counts as persistence
+            experts = np.where(np.isfinite(experts), experts, anchor)
+        if np.count_nonzero(np.isfinite(leverage)) < leverage.size:
             leverage = np.where(np.isfinite(leverage), leverage, 0.0)
-        low, high = (now[:, None] - self._largest)[:, :, None], (now[:, None] + self._largest)[:, :, None]
-        return np.minimum(np.maximum(experts, low), high), leverage
+        largest = self._largest[:, :, None]
+        np.maximum(experts, anchor - largest, out=experts)
+        return np.minimum(experts, anchor + largest, out=experts), leverage, shares
 
     def save(self) -> dict[str, np.ndarray]:
         own = {

@@ -15,6 +15,7 @@ from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput
 from nashcast.federation.beginning import FIRST, MOST_WAITING, begin_again
 from nashcast.federation.columns import Columns
+from nashcast.federation.deferred_trust import DeferredTrust
 from nashcast.federation.forecast import Forecast, Scored
 from nashcast.federation.loop import Loop, Settings
 from nashcast.federation.objects import object_columns
@@ -48,7 +49,7 @@ class StepLoop(Protocol):
         ...
 
     @property
-    def trust(self) -> TrustLog: ...
+    def trust(self) -> TrustLog | DeferredTrust: ...
 
     @property
     def included(self) -> np.ndarray:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from nashcast.federation.joint_server import JointForecast
+import numpy as np
 
 # An equal part of all awake experts beside their weights, so that members without weight have a forecast too.
 _SMALL_PART, _NOTHING = 1e-12, 1e-9
+
+
+class Mixture(NamedTuple):
+    """How the forecasts of the next target were made. All arrays may have further axes before these."""
+
+    weights: np.ndarray  # of each expert, (y_dim, experts)
+    experts: np.ndarray  # what each of them said, (y_dim, experts)
+    awake: np.ndarray  # (experts,)
+    shares: np.ndarray  # each agent's part of the joint experts' changes, (variants, agents, y_dim)
 
 
 class Members:
@@ -33,27 +42,32 @@ class Members:
         own = np.divide((weights * experts) @ self.experts, total, out=np.zeros_like(total), where=total > 0.0)
         return own.transpose(2, 1, 0)
 
-    def split(
-        self, weights: np.ndarray, experts: np.ndarray, awake: np.ndarray, joint: JointForecast | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Each member's weight, (y_dim, members), its own forecast, and the federation's without it, (members, y_dim).
-
-        weights, experts: (y_dim, experts). A member's own forecast is that of its experts by their weights. Without a
-        member its experts are left out, and its part of the joint ones.
-        """
-        weighted = weights * experts
-        shares, of_members, of_awake = np.matmul(np.array([weights, weighted, experts * awake]), self.experts)
-        counts = awake @ self.experts
+    def own(self, mixture: Mixture) -> np.ndarray:
+        """Each member's own forecast of the next target, (…, members, y_dim): of its experts, by their weights."""
+        weights, experts, awake, _ = mixture
+        counts = (awake @ self.experts)[..., None, :]
         small = _SMALL_PART / np.maximum(counts, 1.0)
-        total = shares + small * counts
-        own = of_members + small * of_awake
-        own = own / total if total.all() else np.divide(own, total, out=np.zeros_like(own), where=total > 0.0)
-        left = np.add.reduce(weighted, axis=1, keepdims=True) - of_members
-        if joint is not None:
-            of_joint = weights[:, None, len(self.owner) - len(joint.changes) :]  # (y_dim, 1, variants)
-            left[:, 1:-1] -= np.matmul(of_joint, joint.shares[..., 0].transpose(2, 0, 1))[:, 0]
-        rest = 1.0 - shares
-        if rest.min() <= _NOTHING:  # without a member that has all the weight, the last target is left
-            left = np.where(rest > _NOTHING, left, experts[:, :1])
-            rest = np.where(rest > _NOTHING, rest, 1.0)
-        return shares, own.T, (left / rest).T
+        total = weights @ self.experts + small * counts
+        own = (weights * experts) @ self.experts + small * ((experts * awake[..., None, :]) @ self.experts)
+        return np.divide(own, total, out=np.zeros_like(own), where=total > 0.0).swapaxes(-1, -2)
+
+    def present(self, awake: np.ndarray) -> np.ndarray:
+        """Which members have an expert that is awake, (…, members)."""
+        return awake @ self.experts > 0.0
+
+    def without(self, mixture: Mixture) -> np.ndarray:
+        """What the federation would say without each member, (…, members, y_dim).
+
+        Its experts are left out, and its part of the joint ones.
+        """
+        weights, experts, _, shares = mixture
+        weighted = weights * experts
+        of_members, weight = weighted @ self.experts, weights @ self.experts
+        left = np.add.reduce(weighted, axis=-1, keepdims=True) - of_members
+        if shares.shape[-3]:
+            of_joint = weights[..., None, len(self.owner) - shares.shape[-3] :]  # (…, y_dim, 1, variants)
+            left[..., 1:-1] -= np.matmul(of_joint, np.moveaxis(shares, -1, -3))[..., 0, :]
+        # Without a member that has all the weight, the last target is left.
+        rest = 1.0 - weight
+        left = np.where(rest > _NOTHING, left, experts[..., :1]) / np.where(rest > _NOTHING, rest, 1.0)
+        return left.swapaxes(-1, -2)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.joint_blocks import REMEMBERED
+from nashcast.federation.members import Mixture
 
 
 class Past(NamedTuple):
@@ -17,8 +18,7 @@ class Past(NamedTuple):
     leverage: np.ndarray  # (y_dim, horizon, experts)
     awake: np.ndarray  # (horizon, experts)
     forecasts: np.ndarray  # of the federation, (horizon, y_dim)
-    own: np.ndarray  # each member's own of the next target, (members, y_dim), made one step before it
-    without: np.ndarray  # the federation's without each member, likewise
+    mixture: Mixture  # of the forecast made one step before
 
 
 class Said(NamedTuple):
@@ -28,21 +28,29 @@ class Said(NamedTuple):
     leverage: np.ndarray  # (y_dim, experts)
     awake: np.ndarray  # (experts,)
     forecasts: np.ndarray  # (horizon, y_dim)
-    own: np.ndarray  # (members, y_dim)
-    without: np.ndarray  # (members, y_dim)
+    weights: np.ndarray  # of the experts in the forecast of the next target, (y_dim, experts)
+    shares: np.ndarray  # of agents in the joint experts of the next target, (variants, agents, y_dim)
+
+    @property
+    def mixture(self) -> Mixture:
+        return Mixture(self.weights, self.experts[..., 0, :], self.awake, self.shares)
 
 
 class Pending:
-    """The last REMEMBERED rows; a label that comes later than that is too late to teach."""
+    """The last REMEMBERED rows; a label that comes later than that is too late to teach.
 
-    def __init__(self, y_dim: int, horizon: int, experts: int, members: int):
+    shares: shape of the agents' parts of the joint experts, (variants, agents).
+    """
+
+    def __init__(self, y_dim: int, horizon: int, experts: int, shares: tuple[int, int]):
         self._steps = np.full(REMEMBERED, -1)
         self._anchors = np.zeros((REMEMBERED, y_dim))
         self._said = Said(
             np.zeros((REMEMBERED, y_dim, horizon, experts)), np.zeros((REMEMBERED, y_dim, experts)),
             np.zeros((REMEMBERED, experts), dtype=bool), np.zeros((REMEMBERED, horizon, y_dim)),
-            np.zeros((REMEMBERED, members, y_dim)), np.zeros((REMEMBERED, members, y_dim)),
+            np.zeros((REMEMBERED, y_dim, experts)), np.zeros((REMEMBERED, *shares, y_dim)),
         )  # fmt: skip
+        self._horizons = np.arange(horizon)
 
     def add(self, step: int, anchor: np.ndarray, said: Said) -> None:
         place = step % REMEMBERED
@@ -56,17 +64,18 @@ class Pending:
 
     def take(self, steps: np.ndarray) -> Past:
         """steps: (horizon,): the forecast of horizon h was made at steps[h - 1]."""
-        experts, leverage, awake, forecasts, own, without = self._said
-        places, horizons = steps % REMEMBERED, np.arange(len(steps))
+        experts, leverage, awake, forecasts, _, _ = self._said
+        places, horizons = steps % REMEMBERED, self._horizons
+        first = int(places[0])
+        mixture = Said(*(kept[first] for kept in self._said)).mixture
         if len(steps) == 1:  # the same as below, without copies
-            at = slice(places[0], places[0] + 1)
+            at = slice(first, first + 1)
             return Past(
-                self._anchors[at].T, experts[at.start], leverage[at].swapaxes(0, 1), awake[at], forecasts[at.start],
-                own[at.start], without[at.start],
-            )  # fmt: skip
+                self._anchors[at].T, experts[first], leverage[at].swapaxes(0, 1), awake[at], forecasts[first], mixture
+            )
         return Past(
             self._anchors[places].T, experts[places, :, horizons].swapaxes(0, 1), leverage[places].swapaxes(0, 1),
-            awake[places], forecasts[places, horizons], own[places[0]], without[places[0]],
+            awake[places], forecasts[places, horizons], mixture,
         )  # fmt: skip
 
     def save(self) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ Changes of more than CLIPPED times the usual are clipped to it where decoders le
 from __future__ import annotations
 
 from enum import Enum
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +39,14 @@ class Doubt(NamedTuple):
 
 
 class Screen:
-    """count: suspect labels and spikes so far.   doubt: the doubtful label that is not confirmed yet, if any."""
+    """count: suspect labels and spikes so far.   doubt: the doubtful label that is not confirmed yet, if any.
+
+    Targets are few, and for few numbers lists are faster than arrays.
+    """
 
     def __init__(self, y_dim: int):
-        self._squares = np.zeros(y_dim)
+        self._squares = [0.0] * y_dim
+        self._usual = [0.0] * y_dim  # roots of the squares
         self._changes = 0
         self._in_a_row = 0
         self.count = 0
@@ -49,8 +54,8 @@ class Screen:
 
     def judge(self, target: np.ndarray, anchor: np.ndarray) -> Verdict:
         """Whether a label may be learnt from. anchor: the last target that was believed."""
-        change, usual = np.abs(target - anchor), np.sqrt(self._squares)
-        beyond = self._beyond(change, usual)
+        change = _distances(target, anchor)
+        beyond = self._beyond(change)
         self._in_a_row = self._in_a_row + 1 if beyond > SUSPECT else 0
         if 0 < self._in_a_row < (CONFIRMED if self._changes >= _FIRST else CONFIRMED - 1):
             self.count += 1
@@ -60,24 +65,22 @@ class Screen:
             return Verdict.ACCEPTED
         if beyond > DOUBTFUL:
             return Verdict.DOUBTFUL
-        self._learn(change, usual)
+        self._learn(change)
         return Verdict.ACCEPTED
 
     def accept_late(self, target: np.ndarray, anchor: np.ndarray) -> bool:
         """Whether a late label may be learnt from: no other will confirm it."""
-        change, usual = np.abs(target - anchor), np.sqrt(self._squares)
-        if self._beyond(change, usual) > SUSPECT:
+        change = _distances(target, anchor)
+        if self._beyond(change) > SUSPECT:
             self.count += 1
             return False
-        self._learn(change, usual)
+        self._learn(change)
         return True
 
     def is_spike(self, doubt: Doubt, target: np.ndarray) -> bool:
         """Whether the label after a doubtful one is nearer to the target before both."""
-        usual = np.sqrt(self._squares)
-        weight = np.divide(1.0, usual, out=np.zeros_like(usual), where=usual > 0.0)
-        back, on = (np.abs(target - value) * weight for value in (doubt.before, doubt.value))
-        spike = bool(back.max() < on.max())
+        back, on = (self._largest(_distances(target, value)) for value in (doubt.before, doubt.value))
+        spike = back < on
         self.count += spike
         return spike
 
@@ -85,33 +88,44 @@ class Screen:
         """Changes (y_dim, horizon) as decoders may learn from them."""
         if self._changes < _FIRST:
             return changes
-        usual = np.where(self._squares > 0.0, CLIPPED * np.sqrt(self._squares), np.inf)[:, None]
-        # Over h steps a target moves √h times as far, if it moves at random.
-        far = usual * np.sqrt(np.arange(1, changes.shape[1] + 1))
+        far = np.array([CLIPPED * usual if usual > 0.0 else np.inf for usual in self._usual])[:, None]
+        if changes.shape[1] > 1:  # over h steps a target moves √h times as far, if it moves at random
+            far = far * np.sqrt(np.arange(1, changes.shape[1] + 1))
         return np.minimum(np.maximum(changes, -far), far)
 
-    def _beyond(self, change: np.ndarray, usual: np.ndarray) -> float:
-        """How many usual changes the largest change is, less where few are known; targets that stood still are left."""
+    def _largest(self, change: list[float]) -> float:
+        """How many usual changes the largest change is; targets that stood still are left out."""
+        return max(one / usual if usual > 0.0 else 0.0 for one, usual in zip(change, self._usual, strict=True))
+
+    def _beyond(self, change: list[float]) -> float:
+        """The same, less where few changes are known."""
         if self._changes < _FEWEST:
             return 0.0
-        times = np.divide(change, usual, out=np.zeros_like(usual), where=usual > 0.0)
-        return float(times.max()) * min(1.0, self._changes / _FIRST) ** 2
+        return self._largest(change) * min(1.0, self._changes / _FIRST) ** 2
 
-    def _learn(self, change: np.ndarray, usual: np.ndarray) -> None:
-        known = np.where(usual > 0.0, np.minimum(change, _LARGEST_STEP * usual), change)
-        with np.errstate(over="ignore"):
-            self._squares += (known * known - self._squares) / min(self._changes + 1, _MEMORY)
+    def _learn(self, change: list[float]) -> None:
+        count = min(self._changes + 1, _MEMORY)
+        for k, usual in enumerate(self._usual):
+            known = min(change[k], _LARGEST_STEP * usual) if usual > 0.0 else change[k]
+            self._squares[k] += (known * known - self._squares[k]) / count
+            self._usual[k] = sqrt(self._squares[k])
         self._changes += 1
 
     def save(self) -> dict[str, np.ndarray]:
         nothing = np.zeros(len(self._squares))
         step, value, before = self.doubt or Doubt(-1, nothing, nothing)
         counts = np.array([self._changes, self._in_a_row, self.count])
-        return {"squares": self._squares, "counts": counts, "doubt": np.stack([value, before]), "step": np.array(step)}
+        squares = np.array(self._squares)
+        return {"squares": squares, "counts": counts, "doubt": np.stack([value, before]), "step": np.array(step)}
 
     def restore(self, fields) -> None:
-        self._squares = fields.take("squares", self._squares.shape, min=0.0)
+        self._squares = fields.take("squares", (len(self._squares),), min=0.0).tolist()
+        self._usual = [sqrt(square) for square in self._squares]
         self._changes, self._in_a_row, self.count = fields.take("counts", (3,), dtype=np.int64, min=0).tolist()
         step = int(fields.take("step", (), dtype=np.int64, min=-1))
         value, before = fields.take("doubt", (2, len(self._squares)))
         self.doubt = None if step < 0 else Doubt(step, value, before)
+
+
+def _distances(target: np.ndarray, other: np.ndarray) -> list[float]:
+    return [abs(one - two) for one, two in zip(target.tolist(), other.tolist(), strict=True)]

@@ -10,6 +10,17 @@ import numpy as np
 FADING = 0.99
 
 
+class Sums(NamedTuple):
+    """Of squared errors, averaged over targets; all but the first two fade."""
+
+    own: np.ndarray  # of each member's own forecasts, (members,)
+    count: np.ndarray  # steps at which it forecast
+    recent: np.ndarray  # the same two sums, which fade while the member forecasts
+    recent_count: np.ndarray
+    without: np.ndarray  # of the federation without each member
+    federation: np.ndarray  # of the federation, and of ones, (2,)
+
+
 class Trust(NamedTuple):
     """One member of a federation. Errors are mean squared errors of the next target, averaged over targets."""
 
@@ -25,48 +36,58 @@ class TrustLog:
     """Sums of squared errors of each member and of the federation without it."""
 
     def __init__(self, members: int, y_dim: int):
-        self._own, self._count = np.zeros(members), np.zeros(members)
-        self._recent, self._recent_count = np.zeros(members), np.zeros(members)
-        self._without = np.zeros(members)
-        self._federation = np.zeros(2)  # fading sum of squared errors, and of ones
+        own, count, recent, recent_count, without = np.zeros((5, members))
+        self.sums = Sums(own, count, recent, recent_count, without, np.zeros(2))
 
     def learn(self, target: np.ndarray, forecast: np.ndarray, own, without, awake: np.ndarray) -> None:
         """forecast: of the federation, (y_dim,).   own, without: each member's and without it, (members, y_dim)."""
-        errors = np.concatenate([own, without, forecast[None]])
-        errors -= target
-        with np.errstate(over="ignore"):
-            # Mean squares over targets, small enough for sums of them.
-            losses = np.minimum(np.vecdot(errors, errors) / len(target), 1e300)
-        losses, without_losses, loss = losses[: len(own)], losses[len(own) : -1], losses[-1]
-        # The recent sums of a member fade while it forecasts.
-        fading = np.where(awake, FADING, 1.0)
-        losses = losses * awake
-        self._own += losses
-        self._count += awake
-        self._recent = fading * self._recent + losses
-        self._recent_count = fading * self._recent_count + awake
-        self._without = FADING * self._without + without_losses
-        self._federation *= FADING
-        self._federation += loss, 1.0
+        one = (each[None] for each in (target, forecast, own, without, awake))
+        self.sums = self.sums_with(*one)
+
+    def sums_with(self, targets: np.ndarray, forecasts: np.ndarray, own, without, awake: np.ndarray) -> Sums:
+        """The sums with several labelled steps more, in their order: the arguments of `learn`, (steps, …)."""
+        sums, steps = self.sums, len(targets)
+        losses = _losses(own, targets) * awake
+        # How many later steps each one has faded in.
+        after = np.arange(steps)[::-1, None]
+        awake_after = np.add.accumulate(awake[::-1], axis=0, dtype=np.float64)[::-1] - awake
+        fading, recent_fading = FADING**after, FADING**awake_after
+        faded, recent_faded = FADING**steps, FADING ** np.add.reduce(awake, axis=0, dtype=np.float64)
+        federation = _losses(forecasts[:, None], targets)
+        return Sums(
+            sums.own + np.add.reduce(losses, axis=0),
+            sums.count + np.add.reduce(awake, axis=0),
+            sums.recent * recent_faded + np.add.reduce(recent_fading * losses, axis=0),
+            sums.recent_count * recent_faded + np.add.reduce(recent_fading * awake, axis=0),
+            sums.without * faded + np.add.reduce(fading * _losses(without, targets), axis=0),
+            sums.federation * faded + [np.vecdot(fading[:, 0], federation[:, 0]), np.add.reduce(fading[:, 0])],
+        )
 
     def report(self, names: list[str], weights: np.ndarray, included: np.ndarray) -> list[Trust]:
-        error = np.divide(self._own, self._count, out=np.full(len(names), np.nan), where=self._count > 0)
-        known = self._recent_count > 0
-        recent = np.divide(self._recent, self._recent_count, out=np.full(len(names), np.nan), where=known)
-        mine = self._federation[0]
-        loss = self._without / mine - 1.0 if mine > 0.0 else np.zeros(len(names))
-        rows = zip(names, error, recent, weights, loss, included, strict=True)
-        return [
-            Trust(name, float(own), float(now), float(weight), float(worth), bool(inside))
-            for name, own, now, weight, worth, inside in rows
-        ]
+        return reported(self.sums, names, weights, included)
 
     def save(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, f"_{name}") for name in _STATE}
+        return self.sums._asdict()
 
     def restore(self, fields) -> None:
-        for name in _STATE:
-            setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape, min=0.0))
+        self.sums = Sums(*(fields.take(name, value.shape, min=0.0) for name, value in self.sums._asdict().items()))
 
 
-_STATE = ("own", "count", "recent", "recent_count", "without", "federation")
+def reported(sums: Sums, names: list[str], weights: np.ndarray, included: np.ndarray) -> list[Trust]:
+    unknown = np.full(len(names), np.nan)
+    error = np.divide(sums.own, sums.count, out=unknown.copy(), where=sums.count > 0)
+    recent = np.divide(sums.recent, sums.recent_count, out=unknown, where=sums.recent_count > 0)
+    mine = sums.federation[0]
+    loss = sums.without / mine - 1.0 if mine > 0.0 else np.zeros(len(names))
+    rows = zip(names, error, recent, weights, loss, included, strict=True)
+    return [
+        Trust(name, float(own), float(now), float(weight), float(worth), bool(inside))
+        for name, own, now, weight, worth, inside in rows
+    ]
+
+
+def _losses(forecasts: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Squared errors of forecasts (steps, forecasters, y_dim), averaged over targets, small enough for sums of them."""
+    with np.errstate(over="ignore"):
+        errors = forecasts - targets[:, None]
+        return np.minimum(np.vecdot(errors, errors) / errors.shape[2], 1e300)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.mixing import error_scale, log_score, ml_poly
+from nashcast.mixing.boa import softmax
 from nashcast.mixing.error_scale import Errors, ErrorScale
 from nashcast.mixing.linearised import linear_gains, step_scale
 from nashcast.mixing.log_score import LogScoreState
@@ -31,18 +32,17 @@ _LAST_EXPERTS = 2
 # Before so many labels nothing can be told from chance: the forecast is the last target.
 FIRST_LABELS = 4
 RULES = 1 + len(SCORE_MEMORY)
-# The memories beside (speeds, columns).
-_SCORE_MEMORY, _SCALE_MEMORY = SCORE_MEMORY[:, None], SCALE_MEMORY[:, None]
-_TOP_SCALE_MEMORY = np.array([[TOP_SCALE_MEMORY], [LAST_SCALE_MEMORY]])
+# What persistence and the rules say: persistence first, then ML-Poly, then the log scores.
+_SAID, _POLY, _SCORES = 1 + RULES, 1, 2
 
 
 class Mixed(NamedTuple):
-    """The mixture of one step.   rules: weights of each rule.   top: of persistence and the rules, in the forecast."""
+    """The mixture of one step."""
 
     forecast: np.ndarray  # (columns,)
     weights: np.ndarray  # of each expert in the forecast, (columns, experts)
-    rules: np.ndarray  # (columns, rules, experts)
-    top: np.ndarray  # (columns, 1 + rules)
+    rules: np.ndarray  # of each expert in persistence and in each rule, (columns, 1 + rules, experts)
+    top: np.ndarray  # of persistence and the rules in the forecast, (columns, 1 + rules)
 
 
 class AdaptiveMixture:
@@ -62,35 +62,41 @@ class AdaptiveMixture:
     """
 
     def __init__(self, columns: int, prior: np.ndarray, horizons: np.ndarray | None = None):
-        experts, speeds = len(prior), (len(SCORE_MEMORY),)
+        K = len(prior)
         alike = horizons is None or bool((horizons == 1).all())
-        self._horizons = None if alike else np.asarray(horizons, dtype=np.float64)
-        self._precision = (
-            log_score.PRECISION if self._horizons is None else log_score.PRECISION / self._horizons[:, None]
-        )
+        h = self._horizons = None if alike else np.asarray(horizons, dtype=np.float64)
+        self._precision = log_score.PRECISION if h is None else log_score.PRECISION / h[:, None]
         self._log_prior = np.log(prior / prior.sum())
-        # Of the log scores over rules and over what makes the forecast; the second weighs fewer.
-        self._top_log_prior = np.full((2, 1, 1 + RULES), -np.inf)
+        # The log scores over rules and over what makes the forecast stand together; the second weighs fewer.
+        self._top_log_prior = np.full((2, 1, _SAID), -np.inf)
         self._top_log_prior[0] = np.log((1.0 - PERSISTENCE_PRIOR) / RULES)
         self._top_log_prior[0, :, 0] = np.log(PERSISTENCE_PRIOR)
         self._top_log_prior[1, :, :_LAST_EXPERTS] = 0.0
+        self._pace = log_score.pace(SCORE_MEMORY[:, None], SCALE_MEMORY[:, None], h)
+        self._top_pace = log_score.pace(TOP_MEMORY, np.array([[TOP_SCALE_MEMORY], [LAST_SCALE_MEMORY]]), h)
+        # ML-Poly over experts and over rules stand together too: places beyond their number have the prior 0.
+        width = max(K, _SAID)
+        self._poly_prior = np.zeros((2, 1, width))
+        self._poly_prior[0, :, :K] = self._poly_prior[1, :, :_SAID] = 1.0
         self._labels = np.zeros(columns, dtype=np.int64)
         self._state = MixtureState(
-            error_scale.init(columns), ml_poly.init(columns, experts), log_score.init(columns, experts, rules=speeds),
-            ml_poly.init(columns, 1 + RULES), log_score.init(columns, 1 + RULES, rules=(2,)),
+            error_scale.init(columns), ml_poly.init(columns, width, rules=(2,)),
+            log_score.init(columns, K, rules=(len(SCORE_MEMORY),)), log_score.init(columns, _SAID, rules=(2,)),
         )  # fmt: skip
-        self._top: TopWeights | None = None  # until something is learnt
+        self._rules = np.zeros((columns, _SAID, K))
+        self._rules[:, 0, 0] = 1.0
+        self._learnt: Learnt | None = None
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
-        """All (columns, experts); forecasts of sleeping experts are not read. Changes nothing."""
-        complete = bool(awake.all())
-        rules = self._rule_weights(leverage, None if complete else awake)
+        """All (columns, experts); forecasts of sleeping experts are not read. Changes nothing.
+
+        Columns that follow each other may share a row of the leverage.
+        """
+        rules = self._rule_weights(leverage, awake)
+        complete = np.count_nonzero(awake) == awake.size
         said = _said(rules, forecasts if complete else np.where(awake, forecasts, 0.0))
-        top, early = self._top_weights().forecast, self._labels < FIRST_LABELS
-        if early.any():
-            top = np.where(early[:, None], np.eye(1, 1 + RULES), top)
-        weights = np.matmul(top[:, None, 1:], rules)[:, 0]
-        weights[:, 0] += top[:, 0]
+        top = self._now().top
+        weights = np.matmul(top[:, None], rules)[:, 0]
         return Mixed(np.vecdot(top, said), weights, rules, top)
 
     def learn(
@@ -101,28 +107,26 @@ class AdaptiveMixture:
 
         target: (columns,).   labelled: (columns,), whether a column has a label.
         """
-        state, (_, poly, top_scores) = self._state, self._top_weights()
+        state, now = self._state, self._now()
         rules = self._rule_weights(leverage, awake) if mixed is None else mixed.rules
-        self._top = None
+        self._learnt = None
         errors = error_scale.observe(state.scale, forecasts, target, awake, labelled)
-        over_rules = _of_rules(errors, _said(rules, errors.values), labelled)
+        every = np.count_nonzero(labelled) == len(labelled)
+        # Mixtures of the experts, none of which sleeps.
+        over_rules = errors._replace(values=_said(rules, errors.values), awake=labelled[:, None], complete=every)
+        poly, top_scores = now.poly[1, :, :_SAID], now.top_scores
+        gains = np.zeros(state.poly.regret.shape)
+        gains[0, :, : forecasts.shape[1]] = linear_gains(errors, rules[:, _POLY])
+        gains[1, :, :_SAID] = linear_gains(over_rules, poly)
+        ml_poly.learn_gains(state.poly, gains, step_scale(errors))
         # Places that the last rule does not weigh repeat its first expert, which changes no score.
         both = np.empty(top_scores.shape)
         both[0] = over_rules.values
         both[1] = np.vecdot(poly, over_rules.values)[:, None]
         both[1, :, 1] = np.vecdot(top_scores[0], over_rules.values)
-        over_both = over_rules._replace(values=both)
-        h = self._horizons
-        top_memory = {"memory": TOP_MEMORY, "scale_memory": _TOP_SCALE_MEMORY, "horizons": h}
-        log_score.learn(state.top_scores, over_both, top_scores, **top_memory)
-        scale = step_scale(errors)
-        ml_poly.learn_gains(state.top_poly, linear_gains(over_rules, poly), scale)
-        ml_poly.learn_gains(state.poly, linear_gains(errors, rules[:, 0]), scale)
-        each, memory = (
-            rules[:, 1:].swapaxes(0, 1),
-            {"memory": _SCORE_MEMORY, "scale_memory": _SCALE_MEMORY, "horizons": h},
-        )
-        log_score.learn(state.scores, errors, each, **memory, leverage=leverage)
+        log_score.learn_at(state.top_scores, over_rules._replace(values=both), top_scores, self._top_pace)
+        each = rules[:, _SCORES:].swapaxes(0, 1)
+        log_score.learn_at(state.scores, errors, each, self._pace, leverage)
         self._labels += labelled
         return errors
 
@@ -134,61 +138,76 @@ class AdaptiveMixture:
 
     def restore(self, fields) -> None:
         self._labels = fields.take("labels", self._labels.shape, dtype=np.int64, min=0)
-        self._top = None
+        self._learnt = None
         for name, part in self._state._asdict().items():
             for field, value in part._asdict().items():
-                low = None if field in ("score", "regret") else 0
+                low = None if field in ("score", "regret", "log_variance") else 0
                 value[...] = fields.take(f"{name}.{field}", value.shape, dtype=value.dtype, min=low)
 
-    def _rule_weights(self, leverage: np.ndarray, awake: np.ndarray | None) -> np.ndarray:
-        """(columns, rules, experts). awake: None if all experts are."""
-        columns, experts = leverage.shape
-        weights = np.empty((columns, RULES, experts))
-        weights[:, 0] = ml_poly.weights(self._state.poly, awake)
-        scores = log_score.weights(self._state.scores, self._log_prior, awake, leverage, self._precision)
-        weights[:, 1:] = scores.swapaxes(0, 1)
+    def _rule_weights(self, leverage: np.ndarray, awake: np.ndarray) -> np.ndarray:
+        """(columns, 1 + rules, experts)"""
+        now, weights = self._now(), self._rules.copy()
+        columns, _, K = weights.shape
+        logs_q = np.log1p(leverage)
+        if len(logs_q) < columns:
+            logs_q = logs_q.repeat(columns // len(logs_q), axis=0)
+        logs_q *= self._precision
+        if now.unlabelled is not None:  # before the first label every expert has the same variance
+            logs_q[now.unlabelled] = 0.0
+        scores = np.subtract(now.logs, logs_q[:, None], out=weights[:, _SCORES:])
+        if np.count_nonzero(awake) == awake.size:
+            scores -= np.maximum.reduce(scores, axis=2, keepdims=True)
+            np.exp(scores, out=scores)
+            scores /= np.add.reduce(scores, axis=2, keepdims=True)
+            weights[:, _POLY] = now.poly[0, :, :K]
+        else:
+            weights[:, _SCORES:] = softmax(scores, awake[:, None])
+            regret, squares, bound = self._state.poly
+            over_experts = MLPolyState(regret[0, :, :K], squares[0, :, :K], bound[0])
+            weights[:, _POLY] = ml_poly.weights(over_experts, awake)
         return weights
 
-    def _top_weights(self) -> TopWeights:
-        if self._top is None:
-            poly = ml_poly.weights(self._state.top_poly)
-            scores = log_score.weights(self._state.top_scores, self._top_log_prior, precision=0.0)
+    def _now(self) -> Learnt:
+        """What follows from all that was learnt, whatever is forecast next."""
+        if self._learnt is None:
+            state = self._state
+            poly = ml_poly.weights(state.poly, prior=self._poly_prior)
+            logs = log_score.log_weights(state.scores, self._log_prior, self._precision).swapaxes(0, 1)
+            scores = log_score.weights(state.top_scores, self._top_log_prior, precision=0.0)
             score, last = scores
-            forecast = last[:, :1] * poly + last[:, 1:_LAST_EXPERTS] * score
+            top = last[:, :1] * poly[1, :, :_SAID] + last[:, 1:_LAST_EXPERTS] * score
             if self._horizons is not None:
                 part = 1.0 / self._horizons[:, None]
-                forecast *= part
-                forecast[:, 1:] += (1.0 - part) / RULES
-            self._top = TopWeights(forecast, poly, scores)
-        return self._top
+                top *= part
+                top[:, 1:] += (1.0 - part) / RULES
+            unlabelled = None
+            early = self._labels < FIRST_LABELS
+            if np.count_nonzero(early):
+                top[early] = np.eye(1, _SAID)
+                unlabelled = self._labels == 0
+            self._learnt = Learnt(poly, logs, scores, top, unlabelled)
+        return self._learnt
 
 
-class TopWeights(NamedTuple):
-    """Weights of persistence and the rules, (columns, 1 + rules), and of what makes them."""
+class Learnt(NamedTuple):
+    """Weights by what was learnt so far."""
 
-    forecast: np.ndarray  # in the forecast
-    poly: np.ndarray  # by ML-Poly
-    scores: np.ndarray  # by log score; and of these two in the forecast, with 0 after them, (2, columns, 1 + rules)
+    poly: np.ndarray  # of experts and of persistence and rules, by ML-Poly, (2, columns, places)
+    logs: np.ndarray  # of experts, by log score: logarithms, at leverage 0, (columns, speeds, experts)
+    top_scores: np.ndarray  # of persistence and rules, and of what makes the forecast, (2, columns, 1 + rules)
+    top: np.ndarray  # of persistence and rules, in the forecast, (columns, 1 + rules)
+    unlabelled: np.ndarray | None  # which columns never had a label, (columns,); None after the first labels
 
 
 class MixtureState(NamedTuple):
     """All that the rules remember."""
 
     scale: ErrorScale
-    poly: MLPolyState
+    poly: MLPolyState  # over experts, and over persistence and rules
     scores: LogScoreState
-    top_poly: MLPolyState
-    top_scores: LogScoreState  # over rules, and over ML-Poly and the log score over rules
+    top_scores: LogScoreState  # over persistence and rules, and over ML-Poly and the log score over these
 
 
 def _said(rules: np.ndarray, forecasts: np.ndarray) -> np.ndarray:
     """What persistence and each rule say, (columns, 1 + rules)."""
-    said = np.empty((len(rules), 1 + RULES))
-    said[:, 0] = forecasts[:, 0]
-    said[:, 1:] = np.matmul(rules, forecasts[:, :, None])[:, :, 0]
-    return said
-
-
-def _of_rules(errors: Errors, values: np.ndarray, labelled: np.ndarray) -> Errors:
-    """The errors of mixtures of the experts, none of which sleeps."""
-    return errors._replace(values=values, awake=labelled[:, None], complete=bool(labelled.all()))
+    return np.matmul(rules, forecasts[:, :, None])[:, :, 0]

@@ -78,43 +78,44 @@ def observe(
         here &= awake
     if labelled is not None:
         here &= labelled[:, None]
-    complete = bool(here.all())
+    complete = np.count_nonzero(here) == here.size
     if not complete:
         e = np.where(here, e, 0.0)
         ordered = np.abs(e)
     ordered.sort(axis=1)
     median, revised = _update(scale, ordered)
-    usual = np.sqrt(scale.squares)
+    s2 = scale.squares.copy()
+    usual = np.sqrt(s2)
     limit = CLIP * usual
     shrunk = median > COMMON * usual
     largest = ordered[:, -1]
-    if shrunk.any():
+    if np.count_nonzero(shrunk):
         factor = np.divide(usual, median, out=np.ones_like(usual), where=shrunk)
         e = e * factor[:, None]
         largest = largest * factor
     clipped = largest > limit
-    if clipped.any():
+    if np.count_nonzero(clipped):
         e = np.clip(e, -limit[:, None], limit[:, None])
-    return Errors(e, here, complete, scale.squares.copy(), revised, shrunk | clipped, shrunk)
+    return Errors(e, here, complete, s2, revised, shrunk | clipped, shrunk)
 
 
 def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Takes in the sorted error sizes of a step; returns their medians over experts with an error, and `revised`."""
     s2, steps, recent = scale
-    rows, K = np.arange(len(ordered)), ordered.shape[1]
-    # Experts without an error come first.
-    counted = np.add.reduce(ordered > 0.0, axis=1)
-    known = counted > 0
-    median = ordered[rows, K - 1 - counted // 2]
+    columns, K = ordered.shape
+    rows, place = np.arange(columns), steps % WINDOW
+    if np.count_nonzero(ordered) == ordered.size:  # most steps; the same as below
+        counted, known, median = K, True, ordered[:, K - 1 - K // 2]
+    else:
+        # Experts without an error come first.
+        counted = np.add.reduce(ordered > 0.0, axis=1)
+        known = counted > 0
+        median = ordered[rows, K - 1 - counted // 2]
+        counted = np.maximum(counted, 1)
     bounded = np.minimum(ordered, SPREAD * median[:, None])
     size = np.vecdot(bounded, bounded)
-    if known.all():
-        size /= counted
-        recent[rows, steps % WINDOW] = size
-    else:
-        size /= np.maximum(counted, 1)
-        place = steps % WINDOW
-        recent[rows, place] = np.where(known, size, recent[rows, place])
+    size /= counted
+    recent[rows, place] = size if known is True else np.where(known, size, recent[rows, place])
     steps += known
     moved = np.where(steps > FIRST, np.minimum(size, LIMIT**2 * s2), size)
     moved -= s2
@@ -122,7 +123,7 @@ def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndar
     np.add(s2, moved, out=s2, where=known)
     # The median of the last sizes is below s² / LIMIT² if more than half of them are.
     revised = np.add.reduce(recent < (s2 / LIMIT**2)[:, None], axis=1) > WINDOW // 2
-    if revised.any():
+    if np.count_nonzero(revised):
         revised &= known & (steps >= WINDOW)
         middle = np.partition(recent[revised], WINDOW // 2, axis=1)[:, WINDOW // 2]
         s2[revised] = RESTART**2 * middle

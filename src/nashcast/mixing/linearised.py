@@ -55,19 +55,21 @@ def step_scale(errors: Errors, given: float = 0.0, *, jointly: bool = False) -> 
     usual, revised, outlying = errors.usual, errors.revised, errors.outlying
     if jointly:
         usual, revised, outlying = usual.sum(keepdims=True), revised.max(keepdims=True), outlying.max(keepdims=True)
-    most = np.where(revised, usual, MOST * usual) if revised.any() else MOST * usual
+    most = MOST * usual
+    if np.count_nonzero(revised):
+        most = np.where(revised, usual, most)
     if given:
         usual, most = np.maximum(usual, given), np.maximum(most, given)
     return StepScale(usual, most, outlying)
 
 
 def normalise(bound: np.ndarray, sizes: np.ndarray, scale: StepScale) -> tuple[np.ndarray, np.ndarray | None]:
-    """How one step of these largest sizes, (columns,), counts; updates `bound`, B, in place.
+    """How one step of these largest sizes, (…, columns), counts; updates `bound`, B, in place.
 
     Returns the factor that puts the step in units of the B before it, 0 for the first step, and how much B has grown,
     None if it has nowhere: sums in units of the old B are to be divided by it.
     """
-    if (sizes <= bound).all() and bound.min() > LEAST:  # most steps; the same as below
+    if np.count_nonzero((sizes <= bound) & (bound > LEAST)) == bound.size:  # most steps; the same as below
         factor = 1.0 / bound
         np.minimum(bound, scale.most, out=bound)
         return factor, None

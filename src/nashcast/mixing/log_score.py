@@ -43,13 +43,36 @@ class LogScoreState(NamedTuple):
     squares: np.ndarray  # e²/q, (columns, experts)
     count: np.ndarray  # ones, with the fading of the squares, (columns,)
     steps: np.ndarray  # labels so far, (columns,)
+    log_variance: np.ndarray  # log v, 0 before the first label, (columns, experts)
+
+
+class Pace(NamedTuple):
+    """How fast a rule forgets, and what a log likelihood counts.
+
+    memory, scale_memory: in (0, 1], one number or (columns,): what a step weighs of the next one, of the scores and
+    of the squared errors.   first: young rules forget as if this were GROWTH.   share: of a log likelihood, (…, 1).
+    """
+
+    memory: float | np.ndarray
+    scale_memory: float | np.ndarray
+    first: float | np.ndarray
+    share: float | np.ndarray
+
+
+def pace(memory: float | np.ndarray, scale_memory: float | np.ndarray, horizons: np.ndarray | None = None) -> Pace:
+    """memory, scale_memory: at horizon 1.   horizons: steps ahead of each column, (columns,); 1 if left out."""
+    if horizons is None:
+        return Pace(memory, scale_memory, GROWTH, 1.0)
+    return Pace(
+        memory ** (1.0 / horizons), scale_memory ** (1.0 / horizons), GROWTH * horizons, 1.0 / horizons[:, None]
+    )
 
 
 def init(columns: int, experts: int, *, rules: tuple[int, ...] = ()) -> LogScoreState:
     """Nothing is learnt yet. rules: lengths of further axes; everything below serves them at once."""
     shape = (*rules, columns)
     each = np.zeros((*shape, experts))
-    return LogScoreState(each, each.copy(), np.zeros(shape), np.zeros(shape, dtype=np.int64))
+    return LogScoreState(each, each.copy(), np.zeros(shape), np.zeros(shape, dtype=np.int64), each.copy())
 
 
 def weights(
@@ -64,17 +87,20 @@ def weights(
     log_prior: (experts,).   awake: bool, (columns, experts) or (experts,).   leverage: h, the same shapes, 0 if left
     out.   precision: the exponent of (v q), one number or (columns, 1); 0 leaves it out.
     """
-    logs = state.score + log_prior
-    if np.any(precision):
-        v = np.maximum(state.squares, _floor(state.squares))
-        if leverage is not None:
-            v *= 1.0 + leverage
-        logs_v = np.log(v)
-        logs_v *= precision
-        if not state.count.all():  # before the first label every expert has the same variance
-            logs_v[state.count == 0.0] = 0.0
-        logs -= logs_v
+    logs = log_weights(state, log_prior, precision)
+    if leverage is not None:
+        logs_q = precision * np.log1p(leverage)
+        # Before the first label every expert has the same variance.
+        logs -= logs_q if state.count.all() else logs_q * (state.count > 0.0)[..., None]
     return softmax(logs, awake)
+
+
+def log_weights(state: LogScoreState, log_prior: np.ndarray, precision: float | np.ndarray) -> np.ndarray:
+    """Logarithms of the weights at leverage 0, up to a constant for each column."""
+    logs = state.score + log_prior
+    if not (isinstance(precision, float) and precision == 0.0):
+        logs -= precision * state.log_variance
+    return logs
 
 
 def learn(
@@ -94,6 +120,13 @@ def learn(
     of the squared errors, at horizon 1.   leverage: h ≥ 0, (columns, experts) or (experts,).
     horizons: how many steps ahead each column forecasts, (columns,); 1 if left out.
     """
+    return learn_at(state, errors, weights, pace(memory, scale_memory, horizons), leverage)
+
+
+def learn_at(
+    state: LogScoreState, errors: Errors, weights: np.ndarray, pace: Pace, leverage: np.ndarray | None = None
+) -> LogScoreState:
+    """The same at a given pace."""
     e, awake = errors.values, errors.awake
     q = None if leverage is None else 1.0 + leverage
     labelled: np.ndarray | None = None
@@ -101,38 +134,40 @@ def learn(
         labelled = np.asarray(awake.any(axis=-1))
         e = np.where(awake, e, mixture_error(errors, weights)[..., None])
         q = None if q is None else np.where(awake, q, 1.0)
-    if horizons is None:
-        young = GROWTH / (GROWTH + state.steps)
-    else:
-        memory, scale_memory = memory ** (1.0 / horizons), scale_memory ** (1.0 / horizons)
-        young = GROWTH / (GROWTH * horizons + state.steps)
-    fading, scale_fading = np.minimum(memory, 1.0 - young / 5.0), np.minimum(scale_memory, 1.0 - young)
+    young = GROWTH / (pace.first + state.steps)
+    fading, scale_fading = np.minimum(pace.memory, 1.0 - young / 5.0), np.minimum(pace.scale_memory, 1.0 - young)
     complete = labelled is None or bool(labelled.all())
-    score, squares, count, _ = state if complete else [part.copy() for part in state]
+    score, squares, count, _, log_variance = state if complete else [part.copy() for part in state]
     count *= scale_fading
     count += 1.0
     e2 = e * e
+    if q is not None:
+        e2 /= q
     squares *= scale_fading[..., None]
-    squares += e2 if q is None else e2 / q
+    squares += e2
     # An expert's variance exceeds that of the largest bounded error only where the usual error has fallen.
     np.minimum(squares, (_MOST * errors.usual * count)[..., None], out=squares)
     variance = np.maximum(squares, _floor(squares))
     variance /= count[..., None]
-    if q is not None:
-        variance *= q
-    score *= fading[..., None]
-    half = 0.5 if horizons is None else 0.5 / horizons[:, None]
-    score -= half * np.log(variance)
+    np.log(variance, out=log_variance)
+    # What is subtracted: half of log(v q) + (FREEDOM + 1) log(1 + e² / (FREEDOM v q)), counted by the pace.
     variance *= FREEDOM
-    score -= half * (FREEDOM + 1.0) * np.log1p(e2 / variance)
+    surprise = np.log1p(np.divide(e2, variance, out=variance), out=variance)
+    surprise *= FREEDOM + 1.0
+    surprise += log_variance
+    if q is not None:
+        surprise += np.log(q)
+    surprise *= 0.5 * pace.share
+    score *= fading[..., None]
+    score -= surprise
     score -= np.maximum.reduce(score, axis=-1, keepdims=True)
     np.maximum(score, -CAP, out=score)
     if complete:
         state.steps[:] += 1
     else:  # columns without a label keep what they have
         assert labelled is not None
-        np.copyto(state.score, score, where=labelled[..., None])
-        np.copyto(state.squares, squares, where=labelled[..., None])
+        for kept, new in ((state.score, score), (state.squares, squares), (state.log_variance, log_variance)):
+            np.copyto(kept, new, where=labelled[..., None])
         np.copyto(state.count, count, where=labelled)
         state.steps[:] += labelled
     return state
@@ -174,9 +209,9 @@ class LogScore(ExpertRule):
         self._state = init(self.y_dim, self.experts)
 
     def _fields(self) -> dict[str, Field]:
-        score, squares, count, steps = self._state
+        score, squares, count, steps, log_variance = self._state
         own = {"score": Field(score, signed=True), "squares": Field(squares), "count": Field(count)}
-        return {**own, "steps": Field(steps), **super()._fields()}
+        return {**own, "steps": Field(steps), "log_variance": Field(log_variance, signed=True), **super()._fields()}
 
     def _weights(self, awake: np.ndarray, forecasts: np.ndarray | None) -> np.ndarray:
         return weights(self._state, self._log_prior, awake).mean(axis=0)

@@ -24,37 +24,39 @@ from nashcast.mixing.linearised import StepScale
 
 
 class MLPolyState(NamedTuple):
-    """Sums over the steps so far, in units of B."""
+    """Sums over the steps so far, in units of B. Several rules may stand in further axes before these."""
 
     regret: np.ndarray  # R / B, (columns, experts)
     squares: np.ndarray  # V / B², (columns, experts)
     bound: np.ndarray  # B, (columns,)
 
 
-def init(columns: int, experts: int, *, bound: float = 0.0) -> MLPolyState:
-    """Nothing is learnt yet.   bound: B, if it is known."""
-    return MLPolyState(np.zeros((columns, experts)), np.zeros((columns, experts)), np.full(columns, bound))
+def init(columns: int, experts: int, *, bound: float = 0.0, rules: tuple[int, ...] = ()) -> MLPolyState:
+    """Nothing is learnt yet.   bound: B, if it is known.   rules: lengths of further axes."""
+    shape = (*rules, columns)
+    return MLPolyState(np.zeros((*shape, experts)), np.zeros((*shape, experts)), np.full(shape, bound))
 
 
 def weights(state: MLPolyState, awake: np.ndarray | None = None, prior: np.ndarray | None = None) -> np.ndarray:
     """(columns, experts), 0 where asleep: the prior ones until an awake expert has gained on the mixture.
 
-    awake: bool, (columns, experts) or (experts,).   prior: positive, (experts,); equal if left out.
+    awake: bool, (columns, experts) or (experts,).   prior: not negative, (experts,); equal if left out.
     """
-    p = np.maximum(state.regret, 0.0) / (1.0 + state.squares)
+    p = np.maximum(state.regret, 0.0)
+    p /= 1.0 + state.squares
     if prior is not None:
         p *= prior
     if awake is not None:
         p *= awake
-    total = np.add.reduce(p, axis=1)
-    if not total.all():
+    total = np.add.reduce(p, axis=-1)
+    if np.count_nonzero(total) < total.size:
         undecided = total == 0.0
         start = np.ones_like(p) if prior is None else np.broadcast_to(prior, p.shape)
         start = start if awake is None else start * awake
         p[undecided] = start[undecided]
-        total = p.sum(axis=1)
+        total = p.sum(axis=-1)
         total[total == 0.0] = 1.0  # no expert is awake
-    p /= total[:, None]
+    p /= total[..., None]
     return p
 
 
@@ -67,14 +69,14 @@ def learn(state: MLPolyState, errors: Errors, weights: np.ndarray) -> MLPolyStat
 def learn_gains(state: MLPolyState, gains: np.ndarray, scale: StepScale) -> MLPolyState:
     """The same from gains, (columns, experts)."""
     R, V, B = state
-    factor, growth = linearised.normalise(B, np.maximum.reduce(np.abs(gains), axis=1), scale)
-    r = gains * factor[:, None]
+    factor, growth = linearised.normalise(B, np.maximum.reduce(np.abs(gains), axis=-1), scale)
+    r = gains * factor[..., None]
     R += r
     V += r * r
     if growth is not None:
-        R /= growth[:, None]
-        V /= growth[:, None]
-        V /= growth[:, None]
+        R /= growth[..., None]
+        V /= growth[..., None]
+        V /= growth[..., None]
     return state
 
 
