@@ -20,7 +20,10 @@ class Mixture(NamedTuple):
 
 
 class Members:
-    """names: persistence first, then the agents, then the joint game if it is played.   owner: of each expert."""
+    """names: persistence first, then the agents, then the joint game if it is played.   owner: of each expert.
+
+    The running means of the targets weigh with persistence; its own forecast is the last target, its first expert.
+    """
 
     def __init__(self, names: list[str], owner: np.ndarray):
         self.names, self.owner = names, owner
@@ -40,6 +43,7 @@ class Members:
         weights = weights + _SMALL_PART * awake
         total = weights @ self.experts
         own = np.divide((weights * experts) @ self.experts, total, out=np.zeros_like(total), where=total > 0.0)
+        own[..., 0] = experts[..., 0]
         return own.transpose(2, 1, 0)
 
     def own(self, mixture: Mixture) -> np.ndarray:
@@ -49,7 +53,9 @@ class Members:
         small = _SMALL_PART / np.maximum(counts, 1.0)
         total = weights @ self.experts + small * counts
         own = (weights * experts) @ self.experts + small * ((experts * awake[..., None, :]) @ self.experts)
-        return np.divide(own, total, out=np.zeros_like(own), where=total > 0.0).swapaxes(-1, -2)
+        own = np.divide(own, total, out=np.zeros_like(own), where=total > 0.0)
+        own[..., 0] = experts[..., 0]
+        return own.swapaxes(-1, -2)
 
     def present(self, awake: np.ndarray) -> np.ndarray:
         """Which members have an expert that is awake, (…, members)."""
