@@ -18,6 +18,7 @@ from nashcast.encoders.black_box_call import BlackBoxCall
 from nashcast.encoders.features import Answers
 from nashcast.encoders.refits import Refits
 from nashcast.errors import InvalidInput
+from nashcast.short_repr import short_repr
 
 # Targets that an agent remembers: no function can see more.
 MOST_CONTEXT = 2048
@@ -55,6 +56,8 @@ class Forecaster:
     fit: Function[..., Any] | None = None
     refit_every: int = 1
     timeout: float | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self):
         _check_callable("function", self.function, "Pass something that can be called with x or with the past.")

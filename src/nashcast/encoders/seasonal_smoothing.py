@@ -8,6 +8,7 @@ import numpy as np
 
 from nashcast.encoders.base import BuiltForecaster, Context
 from nashcast.errors import InvalidInput
+from nashcast.short_repr import short_repr
 from nashcast.validation import describe
 
 RATES = ((0.1, 0.1), (0.1, 0.4), (0.3, 0.1), (0.3, 0.4), (0.6, 0.1), (0.6, 0.4), (0.9, 0.2))
@@ -20,6 +21,8 @@ class SeasonalSmoothing:
     """One forecast for each pair of rates, of the level and of the season. Without a season it smooths the level."""
 
     rates: tuple[tuple[float, float], ...] = RATES
+
+    __repr__ = short_repr
 
     def __post_init__(self):
         rates = np.asarray(self.rates, dtype=float)

@@ -17,13 +17,14 @@ from nashcast.games.lookback.game import Equilibrium
 from nashcast.games.lookback.problem import Problem
 from nashcast.mixing.expert_rule import AggregationRule
 from nashcast.mixing.mixture_weights import mixture_weights
+from nashcast.short_repr import short_repr
 
 
 @dataclass(frozen=True)
 class LookbackGame:
     """When and where the look-back game is played.
 
-    lookback: steps it looks back (LookbackGame T).   every: steps between games (τ).
+    lookback: steps it looks back (the paper's T).   every: steps between games (τ).
     placement: "central" (agents send their features, the server plays) or "spread" (each agent plays its own part and
         only its terms of sums leave it).
     rewrite_past: agents also replace their past forecasts by the game's (the paper's future work; central only).
@@ -43,6 +44,8 @@ class LookbackGame:
     memory: bool = False
     ridge: float | None = None
     solve: Callable[[Problem], tuple[np.ndarray, np.ndarray]] | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self):
         if self.solve is not None and (not callable(self.solve) or self.placement != "central"):

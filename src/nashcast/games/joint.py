@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.errors import InvalidInput
+from nashcast.short_repr import short_repr
 from nashcast.validation import integer, number
 
 # The averaged variant's boldness is this over the leverage, at least 1; it forecasts with a running mean of its
@@ -56,6 +57,8 @@ class JointGame:
     partial: bool = True
     largest_leverage: float = 1.0
     window: int | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self):
         for value in self.forgetting:

@@ -1,0 +1,28 @@
+"""How settings show themselves: what was chosen, and nothing of what was left as it is."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+
+def short_repr(settings: Any) -> str:
+    """Of a dataclass, the fields that differ from their defaults; functions by name.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Walk:
+    ...     steps: int
+    ...     pace: float = 1.0
+    ...     __repr__ = short_repr
+    >>> Walk(3), Walk(3, pace=2.0)
+    (Walk(3), Walk(3, pace=2.0))
+    """
+    shown = []
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        required = field.default is MISSING and field.default_factory is MISSING
+        if field.repr and (required or (value is not field.default and value != field.default)):
+            text = getattr(value, "__name__", None) or repr(value)
+            shown.append(text if required else f"{field.name}={text}")
+    return f"{type(settings).__name__}({', '.join(shown)})"
