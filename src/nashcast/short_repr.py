@@ -6,7 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 
-def short_repr(settings: Any) -> str:
+def short_repr(self: Any) -> str:
     """Of a dataclass, the fields that differ from their defaults; functions by name.
 
     >>> from dataclasses import dataclass
@@ -19,10 +19,10 @@ def short_repr(settings: Any) -> str:
     (Walk(3), Walk(3, pace=2.0))
     """
     shown = []
-    for field in fields(settings):
-        value = getattr(settings, field.name)
+    for field in fields(self):
+        value = getattr(self, field.name)
         required = field.default is MISSING and field.default_factory is MISSING
         if field.repr and (required or (value is not field.default and value != field.default)):
             text = getattr(value, "__name__", None) or repr(value)
             shown.append(text if required else f"{field.name}={text}")
-    return f"{type(settings).__name__}({', '.join(shown)})"
+    return f"{type(self).__name__}({', '.join(shown)})"
