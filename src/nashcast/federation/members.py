@@ -22,7 +22,8 @@ class Mixture(NamedTuple):
 class Members:
     """names: persistence first, then the agents, then the joint game if it is played.   owner: of each expert.
 
-    The running means of the targets weigh with persistence; its own forecast is the last target, its first expert.
+    Weights times own forecasts add up to the federation's forecast, so persistence stands for the running means of the
+    targets too, which weigh with it.
     """
 
     def __init__(self, names: list[str], owner: np.ndarray):
@@ -43,7 +44,6 @@ class Members:
         weights = weights + _SMALL_PART * awake
         total = weights @ self.experts
         own = np.divide((weights * experts) @ self.experts, total, out=np.zeros_like(total), where=total > 0.0)
-        own[..., 0] = experts[..., 0]
         return own.transpose(2, 1, 0)
 
     def own(self, mixture: Mixture) -> np.ndarray:
@@ -53,9 +53,7 @@ class Members:
         small = _SMALL_PART / np.maximum(counts, 1.0)
         total = weights @ self.experts + small * counts
         own = (weights * experts) @ self.experts + small * ((experts * awake[..., None, :]) @ self.experts)
-        own = np.divide(own, total, out=np.zeros_like(own), where=total > 0.0)
-        own[..., 0] = experts[..., 0]
-        return own.swapaxes(-1, -2)
+        return np.divide(own, total, out=np.zeros_like(own), where=total > 0.0).swapaxes(-1, -2)
 
     def present(self, awake: np.ndarray) -> np.ndarray:
         """Which members have an expert that is awake, (…, members)."""
