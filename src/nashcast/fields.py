@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,3 +95,14 @@ class Fields:
 
     def _refused(self, name: str, got: str, remedy: str = "") -> InvalidInput:
         return InvalidInput(f"{self._label}{name}", got, f"{remedy} {_REMEDY}".strip())
+
+
+def saved_parts(parts: Iterable[tuple[str, Any]]) -> dict[str, np.ndarray]:
+    """What several components save, each under its prefix."""
+    return {prefix + name: value for prefix, part in parts for name, value in part.save().items()}
+
+
+def restore_parts(parts: Iterable[tuple[str, Any]], fields: Fields) -> None:
+    """Restore them from what `saved_parts` gave."""
+    for prefix, part in parts:
+        part.restore(fields.part(prefix))

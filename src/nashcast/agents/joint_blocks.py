@@ -149,7 +149,7 @@ class JointBlocks:
             self._coefficients += unexplained[..., None] * gain[:, None, :]
 
     def take_over(self, decoders: np.ndarray) -> None:
-        """Somebody else's decoders: of each variant, then of the averaged forecast, (…, y_dim, horizon, size)."""
+        """Add decoders: of each variant, then of the averaged forecast, (variants + 1, y_dim, horizon, size)."""
         self._all_decoders += decoders[:, None]
 
     def forget(self, steps: int) -> None:

@@ -25,6 +25,7 @@ from nashcast.agents.units import RawUnit, Unit
 from nashcast.agents.window_blocks import WindowBlocks
 from nashcast.encoders.base import build_encoder
 from nashcast.encoders.rows import Rows
+from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import JointGame
 
 PUBLIC_FEATURES = 7
@@ -277,15 +278,13 @@ class LocalAgents:
 
     def save(self) -> dict[str, np.ndarray]:
         found = {"flat_rows": self._flat_rows, "last_step": np.array(self._last_step)}
-        for prefix, part in self._parts():
-            found |= {f"{prefix}{name}": value for name, value in part.save().items()}
+        found |= saved_parts(self._parts())
         return found | {f"stand_ins.{i}": kept for i, kept in enumerate(self._stand_ins)}
 
     def restore(self, fields) -> None:
         self._last_step = int(fields.take("last_step", (), dtype=np.int64, min=-1))
         self._flat_rows = fields.take("flat_rows", self._flat_rows.shape)
-        for prefix, part in self._parts():
-            part.restore(fields.part(prefix))
+        restore_parts(self._parts(), fields)
         self._stand_ins = [fields.take(f"stand_ins.{i}", kept.shape) for i, kept in enumerate(self._stand_ins)]
 
     def _parts(self):

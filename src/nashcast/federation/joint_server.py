@@ -9,13 +9,14 @@ have heard in them, so that an honest one finds back. See docs/explanation/joint
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, averaging_rate
 from nashcast.encoders.rows import inverse
 from nashcast.federation.joint_judge import Judge, LeverageGuard
+from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import AVERAGED_BOLDNESS, JointGame
 
 
@@ -150,21 +151,15 @@ class JointServer:
         return boldness
 
     def save(self) -> dict[str, np.ndarray]:
-        found = {name: getattr(self, f"_{name}") for name in _STATE}
-        for prefix, part in self._parts():
-            found |= {prefix + name: value for name, value in part.save().items()}
-        return found
+        return {name: getattr(self, f"_{name}") for name in _STATE} | saved_parts(self._parts())
 
     def restore(self, fields) -> None:
         for name in _STATE:
             setattr(self, f"_{name}", fields.take(name, getattr(self, f"_{name}").shape))
-        for prefix, part in self._parts():
-            part.restore(fields.part(prefix))
+        restore_parts(self._parts(), fields)
 
-    def _parts(self):
-        yield "player.", self._player
-        yield "judge.", self._judge
-        yield "guard.", self._guard
+    def _parts(self) -> list[tuple[str, Any]]:
+        return [("player.", self._player), ("judge.", self._judge), ("guard.", self._guard)]
 
 
 _STATE = ("leverages", "taken", "taken_said")

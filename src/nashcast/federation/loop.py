@@ -28,6 +28,7 @@ from nashcast.federation.pending import Pending, Said
 from nashcast.federation.post import Message
 from nashcast.federation.screen import Doubt, Screen, Verdict
 from nashcast.federation.window_server import WindowServer
+from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import JointGame
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed
 
@@ -273,9 +274,7 @@ class Loop:
             "means": self._means, "mean_counts": self._mean_counts, "largest": self._largest,
             "flags": np.array([self._cooling, self._stale, self._season]),
         }  # fmt: skip
-        for prefix, part in self._parts():
-            own |= {prefix + name: value for name, value in part.save().items()}
-        return own
+        return own | saved_parts(self._parts())
 
     def restore(self, fields) -> None:
         """Continue as saved, bit for bit. Raises InvalidInput; then this object is of no use."""
@@ -284,8 +283,7 @@ class Loop:
         self._largest = fields.take("largest", self._largest.shape, min=0.0)
         cooling, stale, season = fields.take("flags", (3,), dtype=np.int64, min=0).tolist()
         self._cooling, self._stale, self._season = cooling, bool(stale), season
-        for prefix, part in self._parts():
-            part.restore(fields.part(prefix))
+        restore_parts(self._parts(), fields)
         self._now = None
 
     def _parts(self):

@@ -11,6 +11,8 @@ the window. A row counts if its label comes in time; a late one teaches nothing 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nashcast.agents.joint_blocks import Contributions
@@ -19,6 +21,7 @@ from nashcast.encoders.rows import inverse
 from nashcast.errors import InvalidInput
 from nashcast.federation.joint_judge import Judge, LeverageGuard
 from nashcast.federation.joint_server import JointForecast
+from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import JointGame
 
 
@@ -114,9 +117,7 @@ class WindowServer:
     def save(self) -> dict[str, np.ndarray]:
         found = {name: getattr(self, f"_{name}") for name in _STATE}
         found["counts"] = np.array([self._count, self._last_row])
-        for prefix, part in self._parts():
-            found |= {prefix + name: value for name, value in part.save().items()}
-        return found
+        return found | saved_parts(self._parts())
 
     def restore(self, fields) -> None:
         for name in _STATE:
@@ -124,13 +125,10 @@ class WindowServer:
         self._count, self._last_row = fields.take("counts", (2,), dtype=np.int64, min=-1).tolist()
         if not 0 <= self._count < self._window:
             raise InvalidInput("saved counts", f"{self._count}", f"Pass a number of rows below {self._window}.")
-        for prefix, part in self._parts():
-            part.restore(fields.part(prefix))
+        restore_parts(self._parts(), fields)
 
-    def _parts(self):
-        yield "player.", self._player
-        yield "judge.", self._judge
-        yield "guard.", self._guard
+    def _parts(self) -> list[tuple[str, Any]]:
+        return [("player.", self._player), ("judge.", self._judge), ("guard.", self._guard)]
 
 
 _STATE = ("kernel", "errors", "residuals")
