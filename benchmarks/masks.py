@@ -9,12 +9,12 @@ from nkeys import PREFIX_BYTE_USER, encode_seed
 
 from nashcast import LookbackGame, encoders
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.remote.broker_keys import public_key
-from nashcast.remote.masked_owner import MaskSettings
-from nashcast.remote.masks import MaskedAgent, new_key, sign_key, sum_masked
-from nashcast.remote.owner import Owner
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.transport import Failure
+from nashcast.remote.broker.keys import public_key
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.masking.masks import MaskedAgent, new_key, sign_key, sum_masked
+from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire.transport import Failure
 
 LOOKBACK, Y_DIM, STEPS = 3, 1, 60
 GAMES = 20

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Self
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import NashcastError
 from nashcast.experiments.run_encoders import encoder_from
-from nashcast.remote.runner import Runner
-from nashcast.remote.warm_up import warm_up
+from nashcast.remote.owner.runner import Runner
+from nashcast.remote.owner.warm_up import warm_up
 
 # A request that begins so is answered with as many zeros as it says, by nobody but the line itself.
 RAW = b"raw "

@@ -15,12 +15,12 @@ import numpy as np
 from nashcast import seeds
 from nashcast.errors import NashcastError
 from nashcast.federation.paper import LookbackGame, paper_federation
-from nashcast.remote import certs, enrolment
-from nashcast.remote.broker import EmbeddedBroker
-from nashcast.remote.broker_keys import make_seed
-from nashcast.remote.hub import Hub
-from nashcast.remote.subjects import ask_subject
-from nashcast.remote.warm_up import warm_up
+from nashcast.remote.broker import certs, enrolment
+from nashcast.remote.broker.keys import make_seed
+from nashcast.remote.broker.server import EmbeddedBroker
+from nashcast.remote.hub.hub import Hub
+from nashcast.remote.owner.warm_up import warm_up
+from nashcast.remote.wire.subjects import ask_subject
 from speed.agent_pool import RAW, AgentPool, AgentSpec
 
 LOOKBACK, SHARES = 3, {"central": "features", "spread": "sums"}

@@ -25,9 +25,9 @@ from nashcast.errors import NashcastError
 from nashcast.experiments.run import error_of, persistence_error
 from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.federation.post import Message
-from nashcast.remote.broker import EmbeddedBroker
-from nashcast.remote.hub import Hub
-from nashcast.remote.warm_up import warm_up
+from nashcast.remote.broker.server import EmbeddedBroker
+from nashcast.remote.hub.hub import Hub
+from nashcast.remote.owner.warm_up import warm_up
 from nashcast.streams import Stream, concept_shift
 
 GAME = LookbackGame(lookback=3, placement="spread")

@@ -25,7 +25,7 @@ from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.client import Client
 from nashcast.errors import NashcastError
-from nashcast.remote.broker import EmbeddedBroker
+from nashcast.remote.broker.server import EmbeddedBroker
 from nashcast.service.extras import need_server
 from nashcast.service.tokens import TokenFile
 

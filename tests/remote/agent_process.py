@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from nashcast.cli.agent import _Log
-from nashcast.remote.runner import serve_agent
-from nashcast.remote.warm_up import warm_up
+from nashcast.remote.owner.runner import serve_agent
+from nashcast.remote.owner.warm_up import warm_up
 
 warm_up()
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import nats
 
-from nashcast.remote import certs, enrolment
-from nashcast.remote.broker import EmbeddedBroker, connect
-from nashcast.remote.broker_conf import Settings
-from nashcast.remote.broker_keys import make_seed, read_seed
+from nashcast.remote.broker import certs, enrolment
+from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.broker.rules import Settings
+from nashcast.remote.broker.server import EmbeddedBroker, connect
 
 FEDERATION = "tide"
 

@@ -17,7 +17,7 @@ from nashcast.experiments.hub_config import load
 from nashcast.experiments.hub_run import STEPS
 from nashcast.experiments.run_encoders import encoder_from
 from nashcast.records.folder import read_record
-from nashcast.remote.broker_conf import Settings
+from nashcast.remote.broker.rules import Settings
 
 from absences import births_in, replayed
 from brokers import FEDERATION, broker, found, free_port

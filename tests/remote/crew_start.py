@@ -7,7 +7,7 @@ import nashcast.cli.main
 import nashcast.experiments.hub_run
 import nashcast.experiments.run_encoders
 import nashcast.remote  # noqa: F401
-from nashcast.remote.warm_up import warm_up
+from nashcast.remote.owner.warm_up import warm_up
 
 from crew_processes import die_with_parent
 

@@ -5,11 +5,11 @@ import numpy as np
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.remote.messages import Reply, Turn
-from nashcast.remote.owner import Owner
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.transport import Failure
-from nashcast.remote.wire import pack, unpack
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire.format import pack, unpack
+from nashcast.remote.wire.messages import Reply, Turn
+from nashcast.remote.wire.transport import Failure
 
 MIXED = ("features", "moments", "sums", "forecasts", "moments", "features")
 

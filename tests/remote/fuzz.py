@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgpack
 import numpy as np
 
-from nashcast.remote.messages import Hello, Reply
-from nashcast.remote.wire import VERSION, pack, unpack
+from nashcast.remote.wire.format import VERSION, pack, unpack
+from nashcast.remote.wire.messages import Hello, Reply
 
 EXTREME = (1e308, -1e308, 1.7e308, 1e200, 1e100, -1e60, 1e16, 5e-324, -5e-324, 2.3e-308, 0.0, 1.0)
 NEVER = (float("nan"), float("inf"), float("-inf"))
@@ -85,7 +85,7 @@ def bad_hello(rng, name: str, others: list[str], run: int) -> bytes:
 
 def refused(rng, data: bytes, kind) -> bytes:
     """Damaged bytes that are no message of this kind: damage may happen to give another good one."""
-    from nashcast.remote.wire import MalformedMessage
+    from nashcast.remote.wire.format import MalformedMessage
 
     while True:
         made = damaged(rng, data)

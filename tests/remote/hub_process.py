@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nashcast.remote.hub import Hub
+from nashcast.remote.hub.hub import Hub
 
 import agent_process  # noqa: F401 makes ready what is compiled
 from parties import run

@@ -9,12 +9,12 @@ import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.federation.post import Post
-from nashcast.remote.masked_owner import MaskSettings
-from nashcast.remote.messages import FinishGame, Reply, Turn
-from nashcast.remote.owner import Owner
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.transport import Failure
-from nashcast.remote.wire import pack, unpack
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire.format import pack, unpack
+from nashcast.remote.wire.messages import FinishGame, Reply, Turn
+from nashcast.remote.wire.transport import Failure
 
 from elsewhere import LocalTransport, Twin, seen
 

@@ -19,12 +19,15 @@ from cryptography import x509
 
 from nashcast.cli.enroll import run_revoke
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote import broker_connect, broker_process, broker_x509, certs, enrolment
-from nashcast.remote.broker import EmbeddedBroker, connect, reload_broker, running_broker
-from nashcast.remote.broker_conf import Settings
-from nashcast.remote.broker_keys import make_seed, read_seed
-from nashcast.remote.broker_steps import Stored, open_steps, read_steps
-from nashcast.remote.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
+from nashcast.remote.broker import certs, enrolment
+from nashcast.remote.broker import connect as broker_connect
+from nashcast.remote.broker import process as broker_process
+from nashcast.remote.broker import x509 as broker_x509
+from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.broker.rules import Settings
+from nashcast.remote.broker.server import EmbeddedBroker, connect, reload_broker, running_broker
+from nashcast.remote.broker.steps import Stored, open_steps, read_steps
+from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 from brokers import FEDERATION, alive, broker, found, intruder, join, settle, soon
 
@@ -656,7 +659,7 @@ def test_without_the_program(tmp_path, monkeypatch):
 
 PARENT = """
 import os, sys, time
-from nashcast.remote.broker import EmbeddedBroker
+from nashcast.remote.broker.server import EmbeddedBroker
 running = EmbeddedBroker(sys.argv[1]).start()
 child = os.fork() if sys.argv[2] == "fork" else None
 if child != 0:

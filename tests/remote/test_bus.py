@@ -7,13 +7,13 @@ import time
 import pytest
 
 from nashcast import NashcastError
-from nashcast.remote import bus as bus_module
-from nashcast.remote.broker import connect
-from nashcast.remote.bus import LATE, Bus
-from nashcast.remote.deadlines import Learned
-from nashcast.remote.loop import Loop
-from nashcast.remote.subjects import ask_subject
-from nashcast.remote.transport import Failure
+from nashcast.remote.broker.server import connect
+from nashcast.remote.hub import bus as bus_module
+from nashcast.remote.hub.bus import LATE, Bus
+from nashcast.remote.hub.deadlines import Learned
+from nashcast.remote.hub.event_loop import Loop
+from nashcast.remote.wire.subjects import ask_subject
+from nashcast.remote.wire.transport import Failure
 
 from brokers import FEDERATION, broker, found, join, settle
 

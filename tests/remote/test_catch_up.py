@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from nashcast import NashcastError
-from nashcast.remote import catch_up
-from nashcast.remote.broker_steps import open_steps
-from nashcast.remote.catch_up import missed_inputs
-from nashcast.remote.messages import StepRecord
-from nashcast.remote.subjects import steps_subject
-from nashcast.remote.wire import pack
+from nashcast.remote.broker.steps import open_steps
+from nashcast.remote.owner import catch_up
+from nashcast.remote.owner.catch_up import missed_inputs
+from nashcast.remote.wire.format import pack
+from nashcast.remote.wire.messages import StepRecord
+from nashcast.remote.wire.subjects import steps_subject
 
 from brokers import FEDERATION, broker, found, join
 

@@ -18,8 +18,8 @@ import nashcast.cli.main
 from nashcast.cli import certs as command
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote import broker_files, certs
-from nashcast.remote.broker_connect import tls_context
+from nashcast.remote.broker import certs, files
+from nashcast.remote.broker.connect import tls_context
 
 
 @pytest.fixture(autouse=True)
@@ -270,9 +270,7 @@ def test_tls_folders_that_cannot_be_used(made, tmp_path):
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        broker_files.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-    )
+    monkeypatch.setattr(files.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(NashcastError, match="No space left on device"):
         certs.request("desk-1", tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nashcast import InvalidInput
-from nashcast.remote.deadlines import Fixed, Learned
+from nashcast.remote.hub.deadlines import Fixed, Learned
 
 
 def told(times, **options):

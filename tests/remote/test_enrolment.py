@@ -20,12 +20,12 @@ import nashcast.cli.main
 from nashcast.cli import enroll as command
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote import enrolment
-from nashcast.remote.broker_conf import Settings
-from nashcast.remote.broker_files import locked
-from nashcast.remote.broker_keys import check_public_key, make_seed, public_key, read_seed
-from nashcast.remote.broker_process import running_broker, server_program
-from nashcast.remote.masks import read_enrolled
+from nashcast.remote.broker import enrolment
+from nashcast.remote.broker.files import locked
+from nashcast.remote.broker.keys import check_public_key, make_seed, public_key, read_seed
+from nashcast.remote.broker.process import running_broker, server_program
+from nashcast.remote.broker.rules import Settings
+from nashcast.remote.masking.masks import read_enrolled
 
 
 @pytest.fixture(autouse=True)
@@ -358,7 +358,7 @@ def test_a_read_only_folder_is_left_as_it_was(new_key):
 
 def test_many_at_once_and_none_is_lost(tide, new_key):
     keys = {f"desk-{i}": new_key() for i in range(6)}
-    program = "import sys; from nashcast.remote.enrolment import add; add(*sys.argv[1:])"
+    program = "import sys; from nashcast.remote.broker.enrolment import add; add(*sys.argv[1:])"
     running = [subprocess.Popen([sys.executable, "-c", program, tide, *pair]) for pair in keys.items()]
     assert [process.wait() for process in running] == [0] * 6
     assert enrolment.read(tide).agents == keys

@@ -9,14 +9,14 @@ import pytest
 
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.remote import hub as hub_module
-from nashcast.remote.broker import connect
-from nashcast.remote.complaints import Complaints
-from nashcast.remote.message_checks import check_turn
-from nashcast.remote.messages import Begin, Close, FinishGame, Forecast, Hello, Missed, Notice, Reply, Turn
-from nashcast.remote.owner import Owner
-from nashcast.remote.subjects import ask_subject, everybody_subject, tell_subject
-from nashcast.remote.wire import VERSION, MalformedMessage, pack, unpack
+from nashcast.remote.broker.server import connect
+from nashcast.remote.hub import hub as hub_module
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire.checks import check_turn
+from nashcast.remote.wire.complaints import Complaints
+from nashcast.remote.wire.format import VERSION, MalformedMessage, pack, unpack
+from nashcast.remote.wire.messages import Begin, Close, FinishGame, Forecast, Hello, Missed, Notice, Reply, Turn
+from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 
 import fuzz
 import spies

@@ -7,7 +7,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.remote import Hub, serve_agent
-from nashcast.remote.catch_up import missed_inputs
+from nashcast.remote.owner.catch_up import missed_inputs
 
 from brokers import broker, found
 from crew import LONG

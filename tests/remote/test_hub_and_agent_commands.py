@@ -13,8 +13,8 @@ import pytest
 from nashcast.cli.main import main
 from nashcast.experiments.hub_run import STATE
 from nashcast.records.runs import read_run
-from nashcast.remote import enrolment
-from nashcast.remote.broker import reload_broker, running_broker
+from nashcast.remote.broker import enrolment
+from nashcast.remote.broker.server import reload_broker, running_broker
 
 from brokers import alive, broker, found
 from crew import LONG, wait_until

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from nashcast.errors import NashcastError
-from nashcast.remote.loop import Loop
+from nashcast.remote.hub.event_loop import Loop
 
 
 @pytest.fixture

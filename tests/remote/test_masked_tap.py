@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote import enrolment
-from nashcast.remote.fixed_point import encode
-from nashcast.remote.hub import Hub
+from nashcast.remote.broker import enrolment
+from nashcast.remote.hub.hub import Hub
+from nashcast.remote.wire.fixed_point import encode
 
 from brokers import broker, found
 from elsewhere import make_stream

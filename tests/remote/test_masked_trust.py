@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote import messages as m
-from nashcast.remote.fixed_point import encode
-from nashcast.remote.masked_owner import MaskSettings
-from nashcast.remote.masks import new_key, sign_key
-from nashcast.remote.owner import Owner
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.wire import pack, unpack
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.masking.masks import new_key, sign_key
+from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire import messages as m
+from nashcast.remote.wire.fixed_point import encode
+from nashcast.remote.wire.format import pack, unpack
 
 from elsewhere import make_remote, make_stream
 from masked_teams import (

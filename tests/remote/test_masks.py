@@ -12,10 +12,12 @@ from scipy.stats import chisquare
 
 import nashcast as nc
 from nashcast.games.lookback.spread import AgentPart, ServerPart
-from nashcast.remote import fixed_point, mask_rule, masks
-from nashcast.remote.fixed_point import OutOfRange, add_up, decode, encode, largest
-from nashcast.remote.mask_rule import Ledger, least_present, next_present
-from nashcast.remote.masks import MaskedAgent, MaskRefused, MasksDoNotCancel, sum_masked, told
+from nashcast.remote.masking import masks
+from nashcast.remote.masking import rule as mask_rule
+from nashcast.remote.masking.masks import MaskedAgent, MaskRefused, MasksDoNotCancel, sum_masked, told
+from nashcast.remote.masking.rule import Ledger, least_present, next_present
+from nashcast.remote.wire import fixed_point
+from nashcast.remote.wire.fixed_point import OutOfRange, add_up, decode, encode, largest
 
 from games import random_game, relative
 

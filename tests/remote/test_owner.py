@@ -12,12 +12,12 @@ from test_wire import draw
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Invitation, Sync
-from nashcast.remote import messages as m
-from nashcast.remote import owner as owner_module
-from nashcast.remote.message_checks import check_turn
-from nashcast.remote.owner import Owner
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.wire import MalformedMessage, pack, unpack
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.owner import owner as owner_module
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire import messages as m
+from nashcast.remote.wire.checks import check_turn
+from nashcast.remote.wire.format import MalformedMessage, pack, unpack
 
 from elsewhere import LocalTransport, Twin, make_agents, make_remote, make_stream, seen
 

@@ -12,11 +12,11 @@ import pytest
 
 import nashcast as nc
 from nashcast.errors import NashcastError
-from nashcast.remote import certs, enrolment
-from nashcast.remote.broker_connect import tls_context
-from nashcast.remote.broker_keys import make_seed, read_seed
-from nashcast.remote.hub import Hub
-from nashcast.remote.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
+from nashcast.remote.broker import certs, enrolment
+from nashcast.remote.broker.connect import tls_context
+from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.hub.hub import Hub
+from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 import spies
 from brokers import FEDERATION, broker, found, join, settle, soon

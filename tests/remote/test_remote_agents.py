@@ -7,12 +7,12 @@ import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.federation import placements
 from nashcast.federation.compiled.replay import replay
-from nashcast.remote.messages import Forward, Receive, Reply, Turn, kind_of
-from nashcast.remote.owner import Owner
-from nashcast.remote.peer import MOST_LATE, Peer
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.transport import Failure
-from nashcast.remote.wire import MalformedMessage, pack, unpack
+from nashcast.remote.hub.peer import MOST_LATE, Peer
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire.format import MalformedMessage, pack, unpack
+from nashcast.remote.wire.messages import Forward, Receive, Reply, Turn, kind_of
+from nashcast.remote.wire.transport import Failure
 
 from elsewhere import (
     MIXED,

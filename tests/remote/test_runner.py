@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote import runner as runner_module
-from nashcast.remote.messages import Reply, Turn
-from nashcast.remote.owner import Owner
-from nashcast.remote.runner import Runner, broker_and_federation
-from nashcast.remote.wire import unpack
+from nashcast.remote.owner import runner as runner_module
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.owner.runner import Runner, broker_and_federation
+from nashcast.remote.wire.format import unpack
+from nashcast.remote.wire.messages import Reply, Turn
 
 from absences import Mortal
 from elsewhere import LocalTransport, make_agents, make_remote, make_stream, seen

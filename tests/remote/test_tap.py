@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote.hub import Hub
-from nashcast.remote.subjects import tell_subject
+from nashcast.remote.hub.hub import Hub
+from nashcast.remote.wire.subjects import tell_subject
 
 import spies
 from brokers import FEDERATION, broker, found

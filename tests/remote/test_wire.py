@@ -18,14 +18,14 @@ import nashcast as nc
 from nashcast.agents import protocol
 from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Invitation, Participant, Sync
 from nashcast.games.lookback.spread import AgentPart
-from nashcast.remote import message_checks as c
-from nashcast.remote import messages as m
-from nashcast.remote import wire, wire_quick
-from nashcast.remote.message_shapes import sizes_of
-from nashcast.remote.owner import AT_ONCE
-from nashcast.remote.peer import MOST_LATE
-from nashcast.remote.wire import LIMITS, VERSION, Limits, MalformedMessage, pack, type_name, unpack
-from nashcast.remote.wire_quick import NotAsWritten
+from nashcast.remote.hub.peer import MOST_LATE
+from nashcast.remote.owner.owner import AT_ONCE
+from nashcast.remote.wire import checks as c
+from nashcast.remote.wire import format as wire
+from nashcast.remote.wire import messages as m
+from nashcast.remote.wire.format import LIMITS, VERSION, Limits, MalformedMessage, pack, type_name, unpack
+from nashcast.remote.wire.quick import NotAsWritten, read_as_written
+from nashcast.remote.wire.shapes import sizes_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "remote-protocol.md").read_text()
 MESSAGES = (m.Hello, m.Turn, m.Reply, m.Notice, m.StepRecord)
@@ -155,9 +155,7 @@ def test_the_quick_way_and_the_careful_one_read_the_same(monkeypatch):
                 found.append((str(error),))
         assert same(found[0], found[1])
         try:
-            wire_quick.read_as_written(
-                msgpack.unpackb(bytes(data), object_pairs_hook=tuple), MESSAGES, VERSION, *LIMITS[-1:-3:-1]
-            )
+            read_as_written(msgpack.unpackb(bytes(data), object_pairs_hook=tuple), MESSAGES, VERSION, *LIMITS[-1:-3:-1])
             counts["quick"] += 1
         except Exception:
             counts["careful" if hasattr(found[0], "_fields") else "refused"] += 1

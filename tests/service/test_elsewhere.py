@@ -16,7 +16,7 @@ from nashcast import LookbackGame, paper_federation
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.experiments.hub_config import load
-from nashcast.remote import enrolment
+from nashcast.remote.broker import enrolment
 from nashcast.service.settings import load_served
 
 from served import Served, entries, recorded, series

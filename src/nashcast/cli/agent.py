@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> None:
     from nashcast import validation as check
     from nashcast.agents.paper_agent import PaperAgent
     from nashcast.experiments.run_encoders import encoder_from
-    from nashcast.remote.runner import serve_agent
+    from nashcast.remote.owner.runner import serve_agent
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     check.integer("--seed", chosen.seed, min=0)

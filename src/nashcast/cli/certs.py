@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nashcast.cli.printed import print_json
 
 if TYPE_CHECKING:
-    from nashcast.remote.certs import Certificate
+    from nashcast.remote.broker.certs import Certificate
 
 USAGE = """nashcast certs FOLDER [--host HOST …] [--agent NAME] [--days N] [--overwrite] [--json]
        nashcast certs request NAME [--folder FOLDER] [--overwrite] [--json]
@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def run_make(chosen: argparse.Namespace, folder: str) -> None:
-    from nashcast.remote import certs
+    from nashcast.remote.broker import certs
 
     days = certs.DAYS if chosen.days is None else chosen.days
     if chosen.agent is not None:
@@ -65,7 +65,7 @@ def run_make(chosen: argparse.Namespace, folder: str) -> None:
 
 
 def run_request(chosen: argparse.Namespace, name: str) -> None:
-    from nashcast.remote import certs
+    from nashcast.remote.broker import certs
 
     key, wanted = certs.request(name, chosen.folder or ".", overwrite=chosen.overwrite)
     if chosen.json:
@@ -75,7 +75,7 @@ def run_request(chosen: argparse.Namespace, name: str) -> None:
 
 
 def run_sign(chosen: argparse.Namespace, folder: str, wanted: str) -> None:
-    from nashcast.remote import certs
+    from nashcast.remote.broker import certs
 
     days = certs.DAYS if chosen.days is None else chosen.days
     made = certs.sign(folder, wanted, days=days, overwrite=chosen.overwrite)
@@ -85,7 +85,7 @@ def run_sign(chosen: argparse.Namespace, folder: str, wanted: str) -> None:
 
 
 def run_show(chosen: argparse.Namespace, folder: str) -> None:
-    from nashcast.remote import certs
+    from nashcast.remote.broker import certs
 
     print_certificates(certs.read_all(folder), chosen.json)
 

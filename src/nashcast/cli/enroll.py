@@ -61,9 +61,9 @@ def add_to(commands) -> None:
 
 
 def run_create(chosen: argparse.Namespace) -> None:
-    from nashcast.remote import enrolment
-    from nashcast.remote.broker_conf import CONF, Settings
-    from nashcast.remote.certs import AUTHORITY, BROKER, read_certificate
+    from nashcast.remote.broker import enrolment
+    from nashcast.remote.broker.certs import AUTHORITY, BROKER, read_certificate
+    from nashcast.remote.broker.rules import CONF, Settings
 
     certs = None
     if chosen.certs is not None:
@@ -81,9 +81,9 @@ def run_create(chosen: argparse.Namespace) -> None:
 
 
 def run_request(chosen: argparse.Namespace) -> None:
-    from nashcast.remote.broker_files import write_whole
-    from nashcast.remote.broker_keys import make_seed
-    from nashcast.remote.broker_names import agent_name
+    from nashcast.remote.broker.files import write_whole
+    from nashcast.remote.broker.keys import make_seed
+    from nashcast.remote.broker.names import agent_name
 
     agent_name(chosen.name)
     public_key = make_seed(chosen.key, overwrite=chosen.overwrite)
@@ -98,7 +98,7 @@ def run_request(chosen: argparse.Namespace) -> None:
 
 def run_add(chosen: argparse.Namespace) -> None:
     from nashcast.errors import InvalidInput
-    from nashcast.remote import enrolment
+    from nashcast.remote.broker import enrolment
 
     public_key = chosen.public_key
     if public_key.endswith(".pub"):
@@ -112,7 +112,7 @@ def run_add(chosen: argparse.Namespace) -> None:
 
 
 def run_revoke(chosen: argparse.Namespace) -> None:
-    from nashcast.remote import enrolment
+    from nashcast.remote.broker import enrolment
 
     enrolment.revoke(chosen.folder, chosen.name)
     _follow(chosen, "revoked", "is shut out")
@@ -120,8 +120,8 @@ def run_revoke(chosen: argparse.Namespace) -> None:
 
 def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
     """Have a running broker follow, and say whether it does."""
-    from nashcast.remote.broker_conf import CONF
-    from nashcast.remote.broker_process import reload_broker
+    from nashcast.remote.broker.process import reload_broker
+    from nashcast.remote.broker.rules import CONF
 
     followed = reload_broker(chosen.folder)
     if chosen.json:
@@ -134,8 +134,8 @@ def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
 
 
 def run_list(chosen: argparse.Namespace) -> None:
-    from nashcast.remote import enrolment
-    from nashcast.remote.broker_process import running_broker
+    from nashcast.remote.broker import enrolment
+    from nashcast.remote.broker.process import running_broker
 
     found, pid = enrolment.read(chosen.folder), running_broker(chosen.folder)
     if chosen.toml:

@@ -16,10 +16,10 @@ from nashcast.experiments.hub_config import HubConfig
 from nashcast.experiments.run import Outcome, error_of, outcome_of
 from nashcast.federation.federation import Federation
 from nashcast.federation.records import Replay
-from nashcast.remote.broker_files import write_whole
-from nashcast.remote.hub import Hub
-from nashcast.remote.step_log import StepLog
-from nashcast.remote.warm_up import warm_up
+from nashcast.remote.broker.files import write_whole
+from nashcast.remote.hub.hub import Hub
+from nashcast.remote.hub.step_log import StepLog
+from nashcast.remote.owner.warm_up import warm_up
 from nashcast.streams import Stream
 
 STATE, STEPS, SETTINGS = "hub.state", "steps.f64", "settings.json"

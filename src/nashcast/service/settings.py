@@ -145,7 +145,7 @@ def load_served(path: str | Path) -> ServedConfig:
 
 def _hub(document: Mapping[str, Any], config: Config, serve: ServeSettings, source: str) -> HubPlace:
     from nashcast.experiments.hub_config import read_hub
-    from nashcast.remote.enrolment import read
+    from nashcast.remote.broker.enrolment import read
 
     place = Place(source, "hub")
     if config.agents or config.paper is not None:

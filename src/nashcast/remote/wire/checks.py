@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast.agents.protocol import SHARES, Answer, GameView, Sync
-from nashcast.remote.masks import masked_size
-from nashcast.remote.message_shapes import NO_SIZES, SHAPES, Sizes, sizes_of, terms_of
-from nashcast.remote.messages import (
+from nashcast.remote.masking.masks import masked_size
+from nashcast.remote.wire.format import LIMITS, VERSION, MalformedMessage, type_name, unpack
+from nashcast.remote.wire.forms import forms_of
+from nashcast.remote.wire.messages import (
     LEAST_SHARE,
     LONGEST_REASON,
     MASKED,
@@ -39,9 +40,8 @@ from nashcast.remote.messages import (
     Turn,
     kind_of,
 )
-from nashcast.remote.wild_numbers import LARGEST, tame
-from nashcast.remote.wire import LIMITS, VERSION, MalformedMessage, type_name, unpack
-from nashcast.remote.wire_forms import forms_of
+from nashcast.remote.wire.shapes import NO_SIZES, SHAPES, Sizes, sizes_of, terms_of
+from nashcast.remote.wire.wild_numbers import LARGEST, tame
 from nashcast.validation import shape_text
 
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")

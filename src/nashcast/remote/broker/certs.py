@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput
-from nashcast.remote.broker_files import needed, write_whole
-from nashcast.remote.broker_names import HUB, agent_name
+from nashcast.remote.broker.files import needed, write_whole
+from nashcast.remote.broker.names import HUB, agent_name
 
 AUTHORITY, BROKER = "ca", "broker"
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -172,6 +172,6 @@ def _days(days: int) -> int:
 def _x509() -> Any:
     """The module that makes certificates, once the package it needs is found."""
     needed("cryptography")
-    from nashcast.remote import broker_x509
+    from nashcast.remote.broker import x509
 
-    return broker_x509
+    return x509

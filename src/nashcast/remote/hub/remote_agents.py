@@ -12,13 +12,13 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.paper import paper_federation
 from nashcast.federation.paper_loop import PaperLoop, PaperLoopFactory
 from nashcast.federation.post import Opening
-from nashcast.remote.hub_post import HubPost
-from nashcast.remote.masked_hub import MaskedHubPost, check_masked
-from nashcast.remote.message_checks import NAME, NAME_WORDS, read_hello
-from nashcast.remote.messages import Hello
-from nashcast.remote.peer import Peer
-from nashcast.remote.transport import BeforeStep, Run, Transport
-from nashcast.remote.wire import MalformedMessage
+from nashcast.remote.hub.peer import Peer
+from nashcast.remote.hub.post import HubPost
+from nashcast.remote.masking.hub import MaskedHubPost, check_masked
+from nashcast.remote.wire.checks import NAME, NAME_WORDS, read_hello
+from nashcast.remote.wire.format import MalformedMessage
+from nashcast.remote.wire.messages import Hello
+from nashcast.remote.wire.transport import BeforeStep, Run, Transport
 
 
 class RemoteAgents:

@@ -12,8 +12,8 @@ import numpy as np
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, GameView
 from nashcast.errors import NashcastError
-from nashcast.remote.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened
-from nashcast.remote.wild_numbers import LARGEST, tame
+from nashcast.remote.wire.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened
+from nashcast.remote.wire.wild_numbers import LARGEST, tame
 from nashcast.validation import shape_text
 
 

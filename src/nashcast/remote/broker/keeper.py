@@ -1,6 +1,6 @@
 """Keeps one program running for as long as its parent lives: a process of its own, run as a script.
 
-`python broker_keeper.py PARENT PROGRAM ARGUMENT…` prints the program's process id, and ends the program when its
+`python keeper.py PARENT PROGRAM ARGUMENT…` prints the program's process id, and ends the program when its
 standard input is closed or its parent, the process of that number, is gone, however that died. Prints nothing else; its
 exit code is the program's.
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Invitation, Sync
-from nashcast.remote.messages import (
+from nashcast.remote.wire.format import MalformedMessage
+from nashcast.remote.wire.messages import (
     Backward,
     Begin,
     Call,
@@ -22,7 +23,6 @@ from nashcast.remote.messages import (
     WeightedForecasts,
     kind_of,
 )
-from nashcast.remote.wire import MalformedMessage
 
 Sizes = dict[str, int | None]
 NO_SIZES: Sizes = {}

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from nashcast.remote.broker_names import HUB
-from nashcast.remote.certs import AUTHORITY, BROKER, certificate_path, key_path
-from nashcast.remote.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
+from nashcast.remote.broker.certs import AUTHORITY, BROKER, certificate_path, key_path
+from nashcast.remote.broker.names import HUB
+from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 CONF, LOG, PID, STORE = "nats-server.conf", "nats-server.log", "nats-server.pid", "jetstream"
 # The broker's own prefix for the way back of a request from another account.

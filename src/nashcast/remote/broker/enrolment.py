@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker_conf import CONF, Settings, broker_conf
-from nashcast.remote.broker_files import locked, write_whole
-from nashcast.remote.broker_keys import check_public_key, make_seed, read_seed
-from nashcast.remote.broker_keys import public_key as public_key_of
-from nashcast.remote.broker_names import agent_name, federation_name
+from nashcast.remote.broker.files import locked, write_whole
+from nashcast.remote.broker.keys import check_public_key, make_seed, read_seed
+from nashcast.remote.broker.keys import public_key as public_key_of
+from nashcast.remote.broker.names import agent_name, federation_name
+from nashcast.remote.broker.rules import CONF, Settings, broker_conf
 
 FORMAT = 1
 FILE, HUB_SEED = "enrolment.json", "hub.seed"

@@ -2,7 +2,7 @@
 
 A `Turn` asks an agent for calls, done in order. Most are methods of `nashcast.agents.protocol.Participant`; `Close`,
 `Missed` and `LearnLate` end steps, and do nothing when told again. A `Reply` holds the results of those calls that
-have one (`RESULTS`), in order. What each must be is in `message_checks`.
+have one (`RESULTS`), in order. What each must be is in `checks`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Invitation, Sync
-from nashcast.remote.wire import type_name
+from nashcast.remote.wire.format import type_name
 
 NOTICES = ("begins", "absent", "late", "ends")
 LONGEST_REASON = 500

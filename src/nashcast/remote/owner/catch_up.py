@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from nashcast.errors import NashcastError
-from nashcast.remote.broker_conf import read_stream_subjects
-from nashcast.remote.broker_steps import read_steps
-from nashcast.remote.messages import StepRecord
-from nashcast.remote.subjects import steps_subject
-from nashcast.remote.wire import MalformedMessage, unpack
+from nashcast.remote.broker.rules import read_stream_subjects
+from nashcast.remote.broker.steps import read_steps
+from nashcast.remote.wire.format import MalformedMessage, unpack
+from nashcast.remote.wire.messages import StepRecord
+from nashcast.remote.wire.subjects import steps_subject
 
 
 async def missed_inputs(

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote import broker_keeper
-from nashcast.remote.broker_conf import CONF, LOG, PID
-from nashcast.remote.broker_files import locked
-from nashcast.remote.enrolment import read, write_conf
+from nashcast.remote.broker import keeper
+from nashcast.remote.broker.enrolment import read, write_conf
+from nashcast.remote.broker.files import locked
+from nashcast.remote.broker.rules import CONF, LOG, PID
 
 # Seconds: the longest a start or a reload may take, and between two looks.
 PATIENCE, POLL = 30.0, 0.01
@@ -56,11 +56,11 @@ def lasting_broker(folder: str | Path) -> int | None:
     pid = running_broker(folder)
     if pid is None:
         return None
-    keeper = _parent(pid)
-    words = _command_line(keeper)
+    parent = _parent(pid)
+    words = _command_line(parent)
     for i, word in enumerate(words[:-1]):
-        if word == broker_keeper.__file__:
-            return pid if words[i + 1] == str(_parent(keeper)) else None
+        if word == keeper.__file__:
+            return pid if words[i + 1] == str(_parent(parent)) else None
     return pid
 
 

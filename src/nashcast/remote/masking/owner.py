@@ -13,9 +13,7 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.remote.fixed_point import OutOfRange
-from nashcast.remote.mask_rule import LEAST, least_present, packed, why_thin
-from nashcast.remote.masks import (
+from nashcast.remote.masking.masks import (
     MaskedAgent,
     MaskRefused,
     SignedKey,
@@ -25,7 +23,10 @@ from nashcast.remote.masks import (
     told,
     verify_key,
 )
-from nashcast.remote.messages import (
+from nashcast.remote.masking.rule import LEAST, least_present, packed, why_thin
+from nashcast.remote.wire.fixed_point import OutOfRange
+from nashcast.remote.wire.format import MalformedMessage
+from nashcast.remote.wire.messages import (
     Backward,
     Call,
     FinishGame,
@@ -36,7 +37,6 @@ from nashcast.remote.messages import (
     WeightedForecasts,
     kind_of,
 )
-from nashcast.remote.wire import MalformedMessage
 
 _KEY = 32  # bytes of a public key; its signature follows
 

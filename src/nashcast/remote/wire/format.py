@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote import measure
-from nashcast.remote.wire_forms import WORDS, Form, forms_of, type_name
-from nashcast.remote.wire_quick import NotAsWritten, read_as_written
+from nashcast.remote.wire import measure
+from nashcast.remote.wire.forms import WORDS, Form, forms_of, type_name
+from nashcast.remote.wire.quick import NotAsWritten, read_as_written
 from nashcast.streams.extras import needed
 from nashcast.validation import describe, shape_text
 

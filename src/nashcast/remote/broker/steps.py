@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple
 
 from nashcast.errors import NashcastError
-from nashcast.remote.broker_conf import read_stream_subjects
-from nashcast.remote.broker_files import needed
-from nashcast.remote.subjects import steps_subject, stream_name
+from nashcast.remote.broker.files import needed
+from nashcast.remote.broker.rules import read_stream_subjects
+from nashcast.remote.wire.subjects import steps_subject, stream_name
 
 BATCH = 256
 

@@ -1,7 +1,7 @@
 """The hub's post where agents mask their terms: it opens sums over agents, and sees nothing else of them.
 
 A step's game is played in attempts, each by a set of agents. Who plays the next one when somebody is lost follows from
-the agents' own rule (`mask_rule`); if it allows none, there is no game in this step, and the reason is told. Where not
+the agents' own rule (`rule`); if it allows none, there is no game in this step, and the reason is told. Where not
 everybody is expected to answer, the hub first asks for forecasts and then begins the game with who is there.
 """
 
@@ -17,11 +17,10 @@ from nashcast.agents.protocol import Answer, Invitation
 from nashcast.errors import InvalidInput
 from nashcast.federation.algorithm import LookbackGame
 from nashcast.federation.post import AgentLost, NoGame, Players
-from nashcast.remote.hub_post import HubPost
-from nashcast.remote.mask_rule import least_present, next_present, why_thin
-from nashcast.remote.masks import MasksDoNotCancel, sum_masked, told
-from nashcast.remote.message_shapes import terms_shapes
-from nashcast.remote.messages import (
+from nashcast.remote.hub.post import HubPost
+from nashcast.remote.masking.masks import MasksDoNotCancel, sum_masked, told
+from nashcast.remote.masking.rule import least_present, next_present, why_thin
+from nashcast.remote.wire.messages import (
     Backward,
     Call,
     Dimensions,
@@ -31,7 +30,8 @@ from nashcast.remote.messages import (
     Turn,
     WeightedForecasts,
 )
-from nashcast.remote.transport import Failure
+from nashcast.remote.wire.shapes import terms_shapes
+from nashcast.remote.wire.transport import Failure
 
 log = logging.getLogger(__name__)
 _ROUNDS = {"backward": Backward, "weighted_forecasts": WeightedForecasts}

@@ -10,7 +10,7 @@ import numpy as np
 from nashcast.agents.protocol import Answer, Sync
 from nashcast.federation.algorithm import LookbackGame
 from nashcast.federation.placements import Window
-from nashcast.remote.messages import Call
+from nashcast.remote.wire.messages import Call
 
 
 class Step:

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker_files import check_private, needed
-from nashcast.remote.broker_keys import public_key, read_seed
-from nashcast.remote.certs import AUTHORITY, certificate_path, key_path
+from nashcast.remote.broker.certs import AUTHORITY, certificate_path, key_path
+from nashcast.remote.broker.files import check_private, needed
+from nashcast.remote.broker.keys import public_key, read_seed
 
 log = logging.getLogger("nashcast.remote")
 # Seconds between two tries, for one of them, and until a silent broker is given up and looked for again. One may take

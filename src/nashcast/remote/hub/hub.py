@@ -19,19 +19,19 @@ from nashcast.federation.algorithm import Step
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.state import saved
 from nashcast.federation.state_file import write_slot
-from nashcast.remote.broker import EmbeddedBroker, broker_url, connect, lasting_broker
-from nashcast.remote.broker_names import HUB
-from nashcast.remote.broker_steps import open_steps
-from nashcast.remote.bus import AWAY, LATE, OUTAGE, Bus
-from nashcast.remote.complaints import Complaints
-from nashcast.remote.deadlines import Fixed, Learned
-from nashcast.remote.enrolment import HUB_SEED, read
-from nashcast.remote.hub_post import MALFORMED
-from nashcast.remote.message_checks import read_hello
-from nashcast.remote.messages import Hello, Notice, StepRecord
-from nashcast.remote.remote_agents import RemoteAgents
-from nashcast.remote.subjects import everybody_subject, steps_subject, tell_subject
-from nashcast.remote.wire import MalformedMessage, pack
+from nashcast.remote.broker.enrolment import HUB_SEED, read
+from nashcast.remote.broker.names import HUB
+from nashcast.remote.broker.server import EmbeddedBroker, broker_url, connect, lasting_broker
+from nashcast.remote.broker.steps import open_steps
+from nashcast.remote.hub.bus import AWAY, LATE, OUTAGE, Bus
+from nashcast.remote.hub.deadlines import Fixed, Learned
+from nashcast.remote.hub.post import MALFORMED
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.wire.checks import read_hello
+from nashcast.remote.wire.complaints import Complaints
+from nashcast.remote.wire.format import MalformedMessage, pack
+from nashcast.remote.wire.messages import Hello, Notice, StepRecord
+from nashcast.remote.wire.subjects import everybody_subject, steps_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
 STATE = "hub.state"

@@ -24,10 +24,10 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker_files import needed
-from nashcast.remote.broker_keys import check_public_key
-from nashcast.remote.fixed_point import OutOfRange, add_up, decode, encode
-from nashcast.remote.mask_rule import ATTEMPTS, LEAST, Ledger, packed
+from nashcast.remote.broker.files import needed
+from nashcast.remote.broker.keys import check_public_key
+from nashcast.remote.masking.rule import ATTEMPTS, LEAST, Ledger, packed
+from nashcast.remote.wire.fixed_point import OutOfRange, add_up, decode, encode
 
 VERSION = 1
 _HAZMAT = "cryptography.hazmat.primitives"

@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from nashcast.errors import NashcastError
-from nashcast.remote.deadlines import Deadlines, Fixed, Learned
-from nashcast.remote.loop import Loop
-from nashcast.remote.subjects import ask_subject
-from nashcast.remote.transport import Failure
+from nashcast.remote.hub.deadlines import Deadlines, Fixed, Learned
+from nashcast.remote.hub.event_loop import Loop
+from nashcast.remote.wire.subjects import ask_subject
+from nashcast.remote.wire.transport import Failure
 
 T = TypeVar("T")
 # Seconds to wait for the broker: for one answer of its own, and in all while it is away.

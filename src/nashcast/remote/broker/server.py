@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Self
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote import broker_keeper
-from nashcast.remote.broker_conf import CONF, LOG, Settings
-from nashcast.remote.broker_connect import connect
-from nashcast.remote.broker_files import locked, make_folder
-from nashcast.remote.broker_process import (
+from nashcast.remote.broker import keeper
+from nashcast.remote.broker.certs import AUTHORITY, BROKER, read_certificate
+from nashcast.remote.broker.connect import connect
+from nashcast.remote.broker.enrolment import FILE, Enrolment, read, save
+from nashcast.remote.broker.files import locked, make_folder
+from nashcast.remote.broker.process import (
     PATIENCE,
     POLL,
     lasting_broker,
@@ -24,8 +25,7 @@ from nashcast.remote.broker_process import (
     said_last,
     server_program,
 )
-from nashcast.remote.certs import AUTHORITY, BROKER, read_certificate
-from nashcast.remote.enrolment import FILE, Enrolment, read, save
+from nashcast.remote.broker.rules import CONF, LOG, Settings
 
 __all__ = [
     "EmbeddedBroker",
@@ -90,18 +90,18 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """End it in good order; nothing happens if it has ended."""
-        keeper, self._keeper, self._pid = self._keeper, None, None
-        if keeper is None:
+        process, self._keeper, self._pid = self._keeper, None, None
+        if process is None:
             return
-        assert keeper.stdin is not None
-        assert keeper.stdout is not None
-        keeper.stdin.close()
-        keeper.stdout.close()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
         try:
-            keeper.wait(broker_keeper.PATIENCE + 5)
+            process.wait(keeper.PATIENCE + 5)
         except subprocess.TimeoutExpired:
-            keeper.kill()
-            keeper.wait()
+            process.kill()
+            process.wait()
         self._clear_ports()
 
     def restart(self) -> Self:
@@ -148,7 +148,7 @@ class EmbeddedBroker:
 
     def _wait_for_an_orphan(self) -> None:
         """Of a program that was killed: its broker ends by itself, a moment later."""
-        until = time.monotonic() + broker_keeper.PATIENCE
+        until = time.monotonic() + keeper.PATIENCE
         while running_broker(self.folder) != lasting_broker(self.folder) and time.monotonic() < until:
             time.sleep(POLL)
 
@@ -178,7 +178,7 @@ class EmbeddedBroker:
             begun = log.tell()
             # A session of its own: Ctrl-C is for this program, which then stops the broker in its own time.
             self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", broker_keeper.__file__, str(os.getpid()), *command],
+                [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:

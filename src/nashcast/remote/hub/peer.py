@@ -9,8 +9,8 @@ import numpy as np
 from nashcast.agents.protocol import Hello, Sync
 from nashcast.errors import InvalidInput
 from nashcast.fields import Fields
-from nashcast.remote.messages import Begin, Call, Close, Introduced, LearnLate, Missed, Turn
-from nashcast.remote.wire import MalformedMessage, pack, unpack
+from nashcast.remote.wire.format import MalformedMessage, pack, unpack
+from nashcast.remote.wire.messages import Begin, Call, Close, Introduced, LearnLate, Missed, Turn
 
 # Late labels kept for an agent that is away; of more, the oldest are not told.
 MOST_LATE = 100

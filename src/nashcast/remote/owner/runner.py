@@ -17,17 +17,17 @@ import numpy as np
 from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import connect
-from nashcast.remote.broker_keys import read_seed
-from nashcast.remote.catch_up import missed_inputs
-from nashcast.remote.masked_owner import MaskSettings
-from nashcast.remote.masks import read_enrolled
-from nashcast.remote.message_checks import check_notice
-from nashcast.remote.messages import Notice
-from nashcast.remote.owner import Owner
-from nashcast.remote.subjects import ask_subject, everybody_subject, tell_subject
-from nashcast.remote.warm_up import warm_up
-from nashcast.remote.wire import MalformedMessage, unpack
+from nashcast.remote.broker.keys import read_seed
+from nashcast.remote.broker.server import connect
+from nashcast.remote.masking.masks import read_enrolled
+from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.owner.catch_up import missed_inputs
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.owner.warm_up import warm_up
+from nashcast.remote.wire.checks import check_notice
+from nashcast.remote.wire.format import MalformedMessage, unpack
+from nashcast.remote.wire.messages import Notice
+from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
 # Seconds to look for what was missed before going on without, for one answer of the broker's, and between two tries.

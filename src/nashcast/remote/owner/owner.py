@@ -22,11 +22,13 @@ from nashcast.errors import InvalidInput
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.paper import as_paper_agent
 from nashcast.federation.state_file import read_arrays, write_slot
-from nashcast.remote.game_order import next_move
-from nashcast.remote.masked_owner import MaskSettings, OwnMasks
-from nashcast.remote.masks import MaskRefused
-from nashcast.remote.message_checks import NAME, NAME_WORDS, check_hello, check_turn
-from nashcast.remote.messages import (
+from nashcast.remote.hub.game_order import next_move
+from nashcast.remote.masking.masks import MaskRefused
+from nashcast.remote.masking.owner import MaskSettings, OwnMasks
+from nashcast.remote.owner.outgoing import Sent, allowed, reason_of
+from nashcast.remote.wire.checks import NAME, NAME_WORDS, check_hello, check_turn
+from nashcast.remote.wire.format import VERSION, MalformedMessage, pack, unpack
+from nashcast.remote.wire.messages import (
     RESULTS,
     Adopt,
     Begin,
@@ -48,8 +50,6 @@ from nashcast.remote.messages import (
     View,
     kind_of,
 )
-from nashcast.remote.outgoing import Sent, allowed, reason_of
-from nashcast.remote.wire import VERSION, MalformedMessage, pack, unpack
 
 Inputs = Callable[[int, int], Sequence[np.ndarray | None]]
 # Missed steps made up for in one turn. Who has missed more catches up over several, and sits those out too.

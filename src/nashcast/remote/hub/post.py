@@ -20,9 +20,11 @@ from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.placements import NEEDED
 from nashcast.federation.post import AgentLost, Opening, Players, Post
 from nashcast.fields import Fields
-from nashcast.remote.hub_step import Step
-from nashcast.remote.message_checks import check_reply
-from nashcast.remote.messages import (
+from nashcast.remote.hub.peer import Peer, restore_peers, save_peers
+from nashcast.remote.hub.step import Step
+from nashcast.remote.wire.checks import check_reply
+from nashcast.remote.wire.format import MalformedMessage, pack, unpack
+from nashcast.remote.wire.messages import (
     MASKED,
     RESULTS,
     UNKNOWN,
@@ -41,10 +43,8 @@ from nashcast.remote.messages import (
     WeightedForecasts,
     kind_of,
 )
-from nashcast.remote.peer import Peer, restore_peers, save_peers
-from nashcast.remote.transport import BeforeStep, Failure, Line, Run, Transport
-from nashcast.remote.wild_numbers import WILD, tame
-from nashcast.remote.wire import MalformedMessage, pack, unpack
+from nashcast.remote.wire.transport import BeforeStep, Failure, Line, Run, Transport
+from nashcast.remote.wire.wild_numbers import WILD, tame
 
 # How the reason begins when an agent's reply is not what it was asked for.
 MALFORMED = "malformed reply"

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from nashcast.errors import InvalidInput
-from nashcast.remote.broker_files import check_private, needed, write_whole
+from nashcast.remote.broker.files import check_private, needed, write_whole
 
 
 def make_seed(path: str | Path, *, overwrite: bool = False) -> str:

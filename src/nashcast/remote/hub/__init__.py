@@ -1,0 +1,1 @@
+"""The hub: a federation whose agents are elsewhere."""

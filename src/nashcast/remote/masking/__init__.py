@@ -1,0 +1,1 @@
+"""Sums over agents of which nobody sees a term."""

@@ -1,0 +1,1 @@
+"""An agent at its owner's."""

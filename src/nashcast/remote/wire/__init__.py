@@ -1,0 +1,1 @@
+"""Messages between hub and agents, as objects and as bytes."""
