@@ -91,7 +91,7 @@ def test_the_demo_as_json_ends_better_than_persistence_and_every_owner(capsys):
         assert together < errors["persistence"]
         assert all(together < errors[f"{name} alone"] for name in owners)
         assert together < errors["mixture, no game"]
-        assert [each["name"] for each in stream["trust"]] == ["persistence", *owners, "joint game"]
+        assert [each["name"] for each in stream["trust"]] == ["baselines", *owners, "joint game"]
     ahead = found["ahead"]
     assert len(ahead["forecast"]) == 2
     assert all(

@@ -74,7 +74,7 @@ def test_a_file_is_read_as_it_stands(tmp_path):
     assert (random.count, random.encoder, dict(random.options)) == (2, "random_lags", {"hidden": 4, "seed": None})
     assert (random.inputs, random.decoder) == (None, {})
     assert (line.name, line.inputs, dict(line.options)) == ("line", (0, 2), {"lags": 4, "changes": False})
-    assert member_names(config) == ["persistence", "random lags 1", "random lags 2", "line", "joint game"]
+    assert member_names(config) == ["baselines", "random lags 1", "random lags 2", "line", "joint game"]
     federation = build(config)[1]()
     federation.predict_one(np.zeros(3))
     assert federation.members == member_names(config)
@@ -118,7 +118,7 @@ def test_the_default_agents_have_a_name():
 
 def test_an_agent_named_as_a_member_of_every_federation_is_told_apart():
     config = parse({**document(), "agents": [{"encoder": "persistence"}, {"encoder": "trend", "name": "joint game"}]})
-    assert agent_names(config) == ["persistence 1", "joint game 1"]
+    assert agent_names(config) == ["persistence", "joint game 1"]
 
 
 def test_settings_read_back_are_the_same_description():

@@ -53,7 +53,7 @@ def test_a_joint_run_is_a_hand_made_federation_bit_for_bit():
     assert summary["mse"] == expected.mse
     without = joint_by_hand(stream, horizon=2, game=None).replay(stream.inputs, stream.targets)
     assert summary["baselines"] == {"no game": without.mse}
-    assert about["agents"] == ["persistence", "trend", "random lags", "joint game"]
+    assert about["agents"] == ["baselines", "trend", "random lags", "joint game"]
     assert sum(summary["last_weights"].values()) == pytest.approx(1.0)
     own = np.mean((expected.agents[:, 1] - stream.targets) ** 2)
     assert summary["agents_mse"]["trend"] == pytest.approx(own, rel=1e-15)

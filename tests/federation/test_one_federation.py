@@ -331,10 +331,10 @@ def test_a_given_season_is_used_from_the_start():
 
 
 def test_members_of_one_name_are_told_apart():
-    names = ["persistence", "joint game", "desk", "desk", "desk 2"]
+    names = ["baselines", "joint game", "desk", "desk", "desk 2"]
     federation = nc.Federation([nc.Agent(nc.encoders.Trend(), name=name) for name in names], start=0.0)
     for y in (1.0, 2.0, 3.0):
         federation.learn_one(None, y)
-    wanted = ["persistence", "persistence 1", "joint game 1", "desk 1", "desk 3", "desk 2", "joint game"]
+    wanted = ["baselines", "baselines 1", "joint game 1", "desk 1", "desk 3", "desk 2", "joint game"]
     assert federation.members == list(federation.weights) == wanted
     assert sum(federation.weights.values()) == pytest.approx(1.0)

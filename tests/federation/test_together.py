@@ -102,9 +102,9 @@ def test_trust_names_what_each_owner_is_worth():
     federation = nc.Federation(owners(), start=0.0)
     federation.replay(X, Y)
     trust = {row.name: row for row in federation.trust()}
-    assert list(trust) == ["persistence", "owner 0", "owner 1", "owner 2", "owner 3", "joint game"]
+    assert list(trust) == ["baselines", "owner 0", "owner 1", "owner 2", "owner 3", "joint game"]
     assert trust["owner 0"].loss_without > trust["owner 1"].loss_without > trust["owner 2"].loss_without
     assert abs(trust["owner 2"].loss_without) < 0.05
     assert trust["owner 0"].loss_without > 1.0
-    assert trust["owner 0"].error < trust["persistence"].error
+    assert trust["owner 0"].error < trust["baselines"].error
     assert sum(row.weight for row in trust.values()) == pytest.approx(1.0)

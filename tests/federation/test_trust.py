@@ -10,7 +10,7 @@ from nashcast.federation.members import Members, Mixture
 from nashcast.federation.trust import FADING
 from nashcast.fields import Fields
 
-NAMES = ["persistence", "one", "two", "joint game"]
+NAMES = ["baselines", "one", "two", "joint game"]
 OWNER = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])  # the last two experts are the variants of the joint game
 VARIANTS, AGENTS, Y_DIM = 2, 2, 2
 

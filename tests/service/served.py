@@ -31,7 +31,7 @@ encoder = "linear"
 encoder = "random_features"
 features = 3
 """
-MEMBERS = ["persistence", "trend", "linear", "random features", "joint game"]
+MEMBERS = ["baselines", "trend", "linear", "random features", "joint game"]
 PAPERS = """
 name = "three agents"
 seed = 7

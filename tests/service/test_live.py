@@ -129,7 +129,7 @@ def test_the_default_federation_is_served_where_no_agents_are_named(tmp_path):
     live, values = Live(make_federation(config), config.serve), series(200)
     outcome = observed(live, values)[-1]
     names = [agent.name for agent in default_agents()]
-    assert [agent.name for agent in live.agents()] == ["persistence", *names, "joint game"]
+    assert [agent.name for agent in live.agents()] == ["baselines", *names, "joint game"]
     np.testing.assert_allclose(sum(agent.weight for agent in live.agents()), 1.0)
     np.testing.assert_allclose(outcome.weights @ outcome.agents, outcome.forecast)
     assert (outcome.played, outcome.absent) == (True, {})

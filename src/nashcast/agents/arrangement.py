@@ -14,8 +14,8 @@ from nashcast.agents.units import ForecasterUnit, Unit
 from nashcast.errors import InvalidInput
 
 # Names of the members that every federation has.
-PERSISTENCE, JOINT = "persistence", "joint game"
-RESERVED = (PERSISTENCE, JOINT)
+BASELINES, JOINT = "baselines", "joint game"
+RESERVED = (BASELINES, JOINT)
 # Encoders of about the same size are solved in one call; sizes up to each of these stand together. A call costs as much
 # as about a dozen small systems.
 _SIZES = (16, 32, 64, 128, 256, 512, 1024)
@@ -113,8 +113,8 @@ def input_columns(agent: Agent, x_dim: int, names: Sequence[str] | None) -> np.n
 def distinct(names: list[str], reserved: Sequence[str] = ()) -> list[str]:
     """The same with numbers behind names that occur more than once or are reserved.
 
-    >>> distinct(["desk", "desk", "desk 2", "persistence"], RESERVED)
-    ['desk 1', 'desk 3', 'desk 2', 'persistence 1']
+    >>> distinct(["desk", "desk", "desk 2", "baselines"], RESERVED)
+    ['desk 1', 'desk 3', 'desk 2', 'baselines 1']
     """
     kept = {name for name in names if names.count(name) == 1} - set(reserved)
     taken, found = {*reserved, *kept}, []

@@ -92,7 +92,7 @@ def evaluate(path: str, chosen: argparse.Namespace) -> None:
     methods = {"federation": result.forecasts, "persistence": np.repeat(y[:, None], H, axis=1)}
     if result.season > 1:
         methods[f"season of {result.season} again"] = _season_again(y, H, result.season)
-    methods |= {name: result.own[:, i] for i, name in enumerate(result.members) if name != "persistence"}
+    methods |= {name: result.own[:, i] for i, name in enumerate(result.members)}
     rows = {name: mean(np.abs(result.errors(said)), axis=(0, 2)) for name, said in methods.items()}
     if chosen.json:
         print_json(

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from nashcast import seeds
 from nashcast.agents.agent import Agent
-from nashcast.agents.arrangement import JOINT, PERSISTENCE, RESERVED, distinct
+from nashcast.agents.arrangement import JOINT, BASELINES, RESERVED, distinct
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
@@ -204,7 +204,7 @@ def member_names(config: Config) -> list[str]:
     """Whose forecasts the federation mixes: the agents, and beside them persistence and the joint game."""
     if config.paper is not None:
         return agent_names(config)
-    return [PERSISTENCE, *agent_names(config), *([JOINT] if config.game else [])]
+    return [BASELINES, *agent_names(config), *([JOINT] if config.game else [])]
 
 
 def without_game(config: Config, *, anchored: bool = False) -> Config:

@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 class Result(NamedTuple):
     """errors: mean squared ones, persistence first, then each owner alone, mixture, together, pooled.
 
-    trust: of the federation's members, persistence's error being that of its own forecasts.
+    trust: of the federation's members.
     """
 
     stream: str

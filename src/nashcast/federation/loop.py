@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast.agents.agent import Agent
-from nashcast.agents.arrangement import JOINT, PERSISTENCE
+from nashcast.agents.arrangement import JOINT, BASELINES
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
 from nashcast.federation.deferred_trust import DeferredTrust
@@ -68,7 +68,7 @@ class Loop:
             serve = JointServer if game.window is None else WindowServer
             self._server = serve(game, N, PUBLIC_FEATURES, p, H)
         variants = 0 if game is None else len(game.variants)
-        self.members = [PERSISTENCE, *self._agents.names, *([JOINT] if variants else [])]
+        self.members = [BASELINES, *self._agents.names, *([JOINT] if variants else [])]
         owners = [np.zeros(1 + len(LEVELS)), 1 + self._agents.owner, np.full(variants, 1 + N)]
         self.owner = np.concatenate(owners).astype(np.int64)  # the member each expert belongs to
         self._members = Members(self.members, self.owner)
@@ -103,7 +103,7 @@ class Loop:
 
     @property
     def included(self) -> np.ndarray:
-        """Which members are in the sums of the joint game at present; persistence and the game itself count as in."""
+        """Which members are in the sums of the joint game at present; baselines and the game itself count as in."""
         inside = np.ones(len(self.members), dtype=bool)
         if self._server is not None:
             inside[1:-1] = self._server.included

@@ -20,10 +20,10 @@ class Mixture(NamedTuple):
 
 
 class Members:
-    """names: persistence first, then the agents, then the joint game if it is played.   owner: of each expert.
+    """names: baselines first, then the agents, then the joint game if it is played.   owner: of each expert.
 
-    Weights times own forecasts add up to the federation's forecast, so persistence stands for the running means of the
-    targets too, which weigh with it.
+    The baselines are persistence and running means of the targets. Weights times own forecasts add up to the
+    federation's forecast.
     """
 
     def __init__(self, names: list[str], owner: np.ndarray):

@@ -86,7 +86,7 @@ def _weights(axis, data) -> None:
 def _members(axis, data) -> None:
     order = np.argsort(data.own)[::-1]
     names = [data.members[i] for i in order]
-    axis.barh(names, data.own[order], color=[_GREY if name == "persistence" else _BLUE for name in names], height=0.6)
+    axis.barh(names, data.own[order], color=[_GREY if name == "baselines" else _BLUE for name in names], height=0.6)
     federation = float(np.nanmean(data.mae))
     axis.axvline(federation, color=_ORANGE, lw=1.5, label=f"federation: {federation:.4g}")
     for place, i in enumerate(order):
