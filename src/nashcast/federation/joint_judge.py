@@ -18,6 +18,7 @@ class Judge:
     def __init__(self, variants: int, agents: int, y_dim: int, horizon: int):
         self._squares = np.zeros((variants, y_dim, horizon))  # fading mean of squared errors
         self._learnt = np.zeros(horizon, dtype=np.int64)
+        self._targets = np.arange(y_dim)
         self._worth = np.zeros((agents, y_dim))
         self._worth_squares = np.zeros((agents, y_dim))
         self._include(np.ones(agents, dtype=bool))
@@ -41,13 +42,15 @@ class Judge:
         return clipped
 
     def judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray) -> None:
-        """Whether each agent makes the next step's joint forecast better; by the first variant.
+        """Whether each agent makes the next step's joint forecast better; by the variant with the smallest errors.
 
         recalled: what each of them said, (variants, agents, y_dim, horizon).
         """
         if not known[0] or self._learnt[0] < _FIRST:
             return
-        e, c, limit = error[0, :, 0], recalled[0, :, :, 0], _WORTH_CLIP * self._squares[0, :, 0]
+        squares = self._squares[:, :, 0]
+        best, targets = squares.argmin(axis=0), self._targets
+        e, c, limit = error[best, targets, 0], recalled[best, :, targets, 0].T, _WORTH_CLIP * squares[best, targets]
         with np.errstate(over="ignore", invalid="ignore"):
             if self.all_included:
                 worth = c * (c + 2.0 * e)  # (e + c)² - e²
