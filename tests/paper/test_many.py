@@ -75,6 +75,6 @@ def test_a_run_that_diverges_is_a_result(tmp_path):
 def test_an_error_stops_the_rest_and_keeps_what_is_done(tmp_path):
     good, bad = (row("rfn", name, 2, False).setting() for name in ("periodic", "logistic"))
     unknown = Task(row("rfn", "periodic", 2, False).setting(ridge=-1.0), 1)
-    with pytest.raises(nc.InvalidInput, match="ridge: got -1"):
+    with pytest.raises(nc.NashcastError, match="ridge: got -1"):
         outcomes([Task(good, 1), unknown, Task(bad, 1)], Options(tmp_path, jobs=1), "label")
     assert outcomes([Task(good, 1)], Options(tmp_path), "label")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from nashcast import seeds
 from nashcast.agents.agent import Agent
-from nashcast.agents.arrangement import JOINT, BASELINES, RESERVED, distinct
+from nashcast.agents.arrangement import BASELINES, JOINT, RESERVED, distinct
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +17,9 @@ from nashcast.experiments.run import error_of, run_stream
 from nashcast.experiments.sweep_grid import SweepConfig, choices, parse_sweep, split_at
 from nashcast.games.lookback.fast import has_numba
 from nashcast.records.folder import versions
+from nashcast.records.keyed_runs import Progress, run_missing
 from nashcast.records.results import Results, settings_key
 from nashcast.streams import Stream
-
-Progress = Callable[[int, int], None]
-# Seconds between two reports of how far a sweep is.
-_REPORT_EVERY = 0.2
 
 
 class Scored(NamedTuple):
@@ -138,43 +132,16 @@ def run_here(
     plan: Plan, runs: Sequence[Run], results: Results, *, jobs: int | None = None, progress: Progress | None = None
 ) -> None:
     """All runs that are not done yet, in threads if they are compiled (the paper's), else in processes."""
-    done = results.done()
-    todo = [run for run in runs if run.key not in done]
-    workers = min(jobs or os.cpu_count() or 1, max(len(todo), 1))
     compiled = all(config.paper is not None for config in plan.configs) and has_numba()
-    finished = len(runs) - len(todo)
-    with results.writer() as writer, _pool(workers, compiled or workers == 1) as pool:
-        pending = {pool.submit(score_or_explain, run.config, plan.scored(run.config)): run for run in todo}
-        try:
-            while pending:
-                for future in wait(pending, timeout=_REPORT_EVERY, return_when=FIRST_COMPLETED).done:
-                    writer.add(pending.pop(future).key, _result(future.result()))
-                    finished += 1
-                if progress is not None:
-                    progress(finished, len(runs))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    tasks = {run.key: (run.config, plan.scored(run.config)) for run in runs}
+    run_missing(tasks, _score, results, jobs=jobs, threads=compiled, progress=progress)
 
 
-def _pool(workers: int, threads: bool) -> Executor:
-    return (
-        ThreadPoolExecutor(workers) if threads else ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
-    )
-
-
-def score_or_explain(config: Config, scored: Scored) -> dict[str, Any] | str:
-    """The errors of a run, or why there are none: as text, since not every exception can cross processes."""
+def _score(task: tuple[Config, Scored]) -> dict[str, Any]:
     try:
-        return score(config, scored)
+        return score(*task)
     except NashcastError as error:
-        return f"{error} The run that failed: {config.settings()}"
-
-
-def _result(found: dict[str, Any] | str) -> dict[str, Any]:
-    if isinstance(found, str):
-        raise NashcastError(found)
-    return found
+        raise NashcastError(f"{error} The run that failed: {task[0].settings()}") from error
 
 
 def _unnamed(config: Config) -> dict[str, Any]:

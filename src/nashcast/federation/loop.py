@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast.agents.agent import Agent
-from nashcast.agents.arrangement import JOINT, BASELINES
+from nashcast.agents.arrangement import BASELINES, JOINT
 from nashcast.agents.history import History
 from nashcast.agents.local_agents import PUBLIC_FEATURES, LocalAgents, public_features
 from nashcast.federation.deferred_trust import DeferredTrust

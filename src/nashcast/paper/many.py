@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from nashcast.paper.runs import OURS, Way, run
 from nashcast.paper.settings import MODELS, SEEDS, Setting
+from nashcast.records.keyed_runs import run_missing
 from nashcast.records.results import Results, settings_key
 
 # Raised whenever a change of ours moves the numbers: older results are then not taken for new ones.
@@ -59,35 +59,21 @@ class Options:
 def outcomes(tasks: Iterable[Task], options: Options, label: str) -> dict[Task, Outcome]:
     """Every task's outcome, from the folder where it is there already."""
     keys = {task: _key(task) for task in dict.fromkeys(tasks)}
-    store = Results(options.folder / "results")
-    known = store.done()
-    found = {task: _outcome(known[key]) for task, key in keys.items() if key in known}
     # Those that share encoders stand together: their features are then made once.
-    missing = sorted((task for task in keys if task not in found), key=_shared)
-    done, total = len(found), len(keys)
-    if not missing:
-        return found
-    options.tell(label, done, total)
-    with store.writer() as writer, ThreadPoolExecutor(options.jobs or os.cpu_count()) as pool:
+    order = sorted(keys, key=_shared)
+    # Compiled loops run side by side; what is left of Python takes turns.
+    known = run_missing(
+        {keys[task]: task for task in order}, _result, Results(options.folder / "results"), jobs=options.jobs,
+        threads=True, progress=partial(options.tell, label),
+    )  # fmt: skip
+    return {task: _outcome(known[key]) for task, key in keys.items()}
 
-        def one(task: Task) -> tuple[Task, Outcome]:
-            start = time.thread_time()
-            found = run(*task)
-            mse = float(found.mse) if np.isfinite(found.mse) else np.inf
-            result = Outcome(mse, time.thread_time() - start, int(found.fallbacks))
-            writer.add(keys[task], {"mse": repr(result.mse), "seconds": result.seconds, "fallbacks": result.fallbacks})
-            return task, result
 
-        try:
-            # Compiled loops run side by side; what is left of Python takes turns.
-            for task, result in pool.map(one, missing):
-                found[task] = result
-                done += 1
-                options.tell(label, done, total)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return found
+def _result(task: Task) -> dict:
+    start = time.thread_time()
+    found = run(*task)
+    mse = float(found.mse) if np.isfinite(found.mse) else np.inf
+    return {"mse": repr(mse), "seconds": time.thread_time() - start, "fallbacks": int(found.fallbacks)}
 
 
 def mean(found: dict[Task, Outcome], setting: Setting, seeds: Sequence[int], way: Way = OURS) -> float:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +17,7 @@ from nashcast.experiments.evaluation.method import Method
 from nashcast.experiments.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
 from nashcast.experiments.evaluation.ours import FEDERATION
 from nashcast.experiments.evaluation.scoring import combined, score
+from nashcast.records.keyed_runs import run_missing
 from nashcast.records.results import Results, settings_key
 from nashcast.streams import Stream
 
@@ -95,40 +93,17 @@ def evaluate(
             used = list(seeds if method.random else seeds[:1]) if method.installed else []
             wanted.append((stream, method, [Task(stream, method.name, seed, contest) for seed in used]))
             tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
-    store = Results(folder / "results")
-    done = store.done()
-    todo = [task for task, key in tasks.items() if key not in done]
-    finished = len(tasks) - len(todo)
-    with store.writer() as writer:
-        for task, result in _work(todo, jobs or os.cpu_count() or 1):
-            writer.add(tasks[task], result)
-            finished += 1
-            if progress is not None:
-                progress("runs", finished, len(tasks))
-    known = store.done()
+    # Seed by seed; of each the longest first, so that no long one is left at the end.
+    order = sorted(tasks, key=lambda task: (task.seed, -len(task.stream.open().targets), task.stream.label))
+    known = run_missing(
+        {tasks[task]: task for task in order}, carry_out, Results(folder / "results"), jobs=jobs,
+        progress=None if progress is None else partial(progress, "runs"),
+    )  # fmt: skip
     for stream, method, own in wanted:
         parts = [known[tasks[task]] for task in own]
         why = next((part["failed"] for part in parts if "failed" in part), "") if own else method.missing
         outcomes.append(Outcome(stream, method, None if why else combined(parts), why))
     return outcomes
-
-
-def _work(todo: Sequence[Task], jobs: int) -> Iterator[tuple[Task, dict[str, Any]]]:
-    if jobs == 1 or len(todo) < 2:
-        for task in todo:
-            yield task, carry_out(task)
-        return
-    # Spawned: a forked process would share the threads of compiled code. Seed by seed; of each the longest first, so
-    # that no long one is left at the end.
-    with ProcessPoolExecutor(min(jobs, len(todo)), multiprocessing.get_context("spawn")) as pool:
-        order = sorted(todo, key=lambda task: (task.seed, -len(task.stream.open().targets), task.stream.label))
-        futures = {pool.submit(carry_out, task): task for task in order}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def carry_out(task: Task) -> dict[str, Any]:
