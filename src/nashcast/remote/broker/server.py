@@ -23,8 +23,8 @@ from nashcast.remote.broker.process import (
     reload_broker,
     running_broker,
     said_last,
-    server_program,
 )
+from nashcast.remote.broker.program import server_program
 from nashcast.remote.broker.rules import CONF, LOG, Settings
 
 __all__ = [
@@ -192,18 +192,19 @@ class EmbeddedBroker:
     def _wait_until_ready(self, begun: int) -> int:
         """The port, once the broker accepts connections there."""
         assert self._keeper is not None
-        ports, deadline = self.folder / f"nats-server_{self._pid}.ports", time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self._keeper.poll() is not None:
                 raise NashcastError(f"nats-server has ended at once: {said_last(self.log, begun)} (see {self.log})")
             try:
-                # nats-server writes it once it accepts connections.
+                # nats-server writes it once it accepts connections; it begins with the program's own name.
+                ports = next(self.folder.glob(f"nats-server*_{self._pid}.ports"))
                 return int(json.loads(ports.read_text())["nats"][0].rpartition(":")[2])
-            except (OSError, ValueError, LookupError):
+            except (OSError, ValueError, LookupError, StopIteration):
                 time.sleep(POLL)
         raise NashcastError(f"nats-server did not accept connections within {PATIENCE:g} s: see {self.log}.")
 
     def _clear_ports(self) -> None:
         """A killed broker leaves its file of ports behind."""
-        for path in self.folder.glob("nats-server_*.ports"):
+        for path in self.folder.glob("nats-server*_*.ports"):
             path.unlink(missing_ok=True)

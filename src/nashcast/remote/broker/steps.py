@@ -61,7 +61,9 @@ async def read_steps(
                 if status is None:
                     first = int(headers["Nats-Sequence"]) + 1
                     yield Stored(first - 1, message.data)
-                    continue
+                    if "Nats-Num-Pending" in headers:
+                        continue
+                    break  # a nats-server before 2.11 sends one at a time, and nothing to say that it is the last
                 if status == "503":
                     raise NashcastError("there is no stream yet. The hub makes it when it begins.")
                 if status not in ("204", "404"):
