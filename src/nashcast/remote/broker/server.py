@@ -12,9 +12,10 @@ from typing import Self
 
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import keeper
-from nashcast.remote.broker.certs import AUTHORITY, BROKER, read_certificate
+from nashcast.remote.broker.certs import AUTHORITY, BROKER
 from nashcast.remote.broker.connect import connect
 from nashcast.remote.broker.enrolment import FILE, Enrolment, read, save
+from nashcast.remote.broker.expiry import check_valid
 from nashcast.remote.broker.files import locked, make_folder
 from nashcast.remote.broker.process import (
     PATIENCE,
@@ -166,10 +167,7 @@ class EmbeddedBroker:
             enrolment = enrolment._replace(settings=enrolment.settings._replace(certificates=certificates))
         if enrolment.settings.certificates is not None:
             for name in (AUTHORITY, BROKER):
-                found = read_certificate(enrolment.settings.certificates, name)
-                if found.expired:
-                    remedy = "Renew it: nashcast certs FOLDER --overwrite."
-                    raise InvalidInput("certificate", f"{found.path}, expired {found.expires:%Y-%m-%d}", remedy)
+                check_valid(enrolment.settings.certificates, name)
         self._given = None
         return save(self.folder, enrolment)
 
