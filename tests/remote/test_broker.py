@@ -15,16 +15,14 @@ from datetime import UTC, datetime, timedelta
 
 import nats
 import pytest
-from cryptography import x509
 
 from nashcast.cli.enroll import run_revoke
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker import x509 as broker_x509
 from nashcast.remote.broker.keys import make_seed, read_seed
 from nashcast.remote.broker.rules import Settings
 from nashcast.remote.broker.server import EmbeddedBroker, connect, reload_broker, running_broker
-from nashcast.remote.broker.steps import Stored, open_steps, read_steps
+from nashcast.remote.broker.steps import Bounds, Stored, open_steps, read_steps
 from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
@@ -360,10 +358,10 @@ def test_only_the_latest_steps_are_kept_if_so_wished(tmp_path):
         hub, one = await join(running, "hub"), await join(running, "one")
         with pytest.raises(NashcastError, match="there is no stream yet"):
             assert [s async for s in read_steps(one, FEDERATION)]
-        context = await open_steps(hub, FEDERATION, keep=3)
+        context = await open_steps(hub, FEDERATION, Bounds(messages=3))
         for step in range(5):
             await context.publish(STEPS, b"%d" % step)
-        await open_steps(hub, FEDERATION, keep=3)
+        await open_steps(hub, FEDERATION, Bounds(messages=3))
         assert [s.data async for s in read_steps(one, FEDERATION)] == [b"2", b"3", b"4"]
         await hub.close()
         await one.close()

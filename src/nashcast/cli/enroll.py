@@ -27,7 +27,14 @@ def add_to(commands) -> None:
     create.add_argument("--port", type=int, default=4222, metavar="N", help="the port it listens on (4222)")
     create.add_argument("--certs", metavar="FOLDER", help="certificates for TLS, made by `nashcast certs FOLDER`")
     create.add_argument("--max-payload", type=int, default=1 << 20, metavar="BYTES", help="longest message (1048576)")
-    create.add_argument("--max-connections", type=int, default=1024, metavar="N", help="of everybody together (1024)")
+    create.add_argument(
+        "--max-connections", type=int, default=1024, metavar="N", help="maximum number of connections (1024)"
+    )
+    create.add_argument(
+        "--stream-bytes", type=int, default=256 << 20, metavar="BYTES",
+        help="bytes of inputs that the broker keeps for agents that were away, the oldest go first (268435456)",
+    )  # fmt: skip
+    create.add_argument("--stream-days", type=int, default=30, metavar="N", help="days for which it keeps them (30)")
     create.set_defaults(run=run_create)
     request = kinds.add_parser(
         "request",
@@ -70,7 +77,10 @@ def run_create(chosen: argparse.Namespace) -> None:
         certs = str(Path(chosen.certs).expanduser().resolve())
         for name in (AUTHORITY, BROKER):
             read_certificate(certs, name)
-    settings = Settings(chosen.host, chosen.port, certs, chosen.max_payload, chosen.max_connections)
+    settings = Settings(
+        chosen.host, chosen.port, certs, chosen.max_payload, chosen.max_connections, chosen.stream_bytes,
+        chosen.stream_days,
+    )  # fmt: skip
     made, folder = enrolment.create(chosen.folder, chosen.federation, settings), Path(chosen.folder)
     if chosen.json:
         print_json({"federation": made.federation, "hub": made.hub, "folder": str(folder)})

@@ -137,12 +137,14 @@ def revoke(folder: str | Path, name: str) -> Enrolment:
 
 def check_settings(settings: Settings) -> Settings:
     """The settings, if a broker can run with them."""
-    host, port, certificates, max_payload, max_connections = settings
+    host, port, certificates, max_payload, max_connections, stream_bytes, stream_days = settings
     if not isinstance(host, str) or not host or not host.isprintable() or set(host) & set(' "\\/'):
         raise InvalidInput("host", f"{host!r:.80}", "Pass the address to listen on, such as 127.0.0.1 or 0.0.0.0.")
     _whole("port", port, 1, 65535)
     _whole("max_payload", max_payload, 1024, 64 << 20)
     _whole("max_connections", max_connections, 2, 1_000_000)
+    _whole("stream_bytes", stream_bytes, 1 << 20, 1 << 50)
+    _whole("stream_days", stream_days, 1, 36500)
     if certificates is not None and (not isinstance(certificates, str) or not certificates.isprintable()):
         raise InvalidInput("certificates", f"{certificates!r:.80}", "Pass the folder that `nashcast certs` wrote.")
     return settings

@@ -36,7 +36,8 @@ _OPEN = 'response_type: single, response_threshold: "2m"'
 class Settings(NamedTuple):
     """certificates: the folder `nashcast certs` wrote, for TLS on both sides; None for a broker without TLS.
 
-    max_payload: bytes of the longest message.
+    max_payload: bytes of the longest message.   stream_bytes, stream_days: what is kept at most of the durable stream
+    of steps; the oldest go first.
     """
 
     host: str = "127.0.0.1"
@@ -44,6 +45,8 @@ class Settings(NamedTuple):
     certificates: str | None = None
     max_payload: int = 1 << 20
     max_connections: int = 1024
+    stream_bytes: int = 256 << 20
+    stream_days: int = 30
 
 
 def broker_conf(folder: Path, federation: str, hub: str, agents: Mapping[str, str], settings: Settings) -> str:
@@ -63,7 +66,12 @@ def broker_conf(folder: Path, federation: str, hub: str, agents: Mapping[str, st
         f"log_file: {_quoted(folder / LOG)}",
         "logfile_size_limit: 16777216",
         "logfile_max_num: 4",
-        f'jetstream {{ store_dir: {_quoted(folder / STORE)}, sync_interval: "10s" }}',
+        "jetstream {",
+        f" store_dir: {_quoted(folder / STORE)}",
+        ' sync_interval: "10s"',
+        " # Twice the stream's bound, which is reserved: a hub may have made the stream before the bound was changed.",
+        f" max_file_store: {2 * settings.stream_bytes}",
+        "}",
     ]
     if settings.certificates is not None:
         lines += _tls(Path(settings.certificates))

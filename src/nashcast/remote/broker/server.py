@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Self
@@ -27,6 +28,7 @@ from nashcast.remote.broker.process import (
 )
 from nashcast.remote.broker.program import server_program
 from nashcast.remote.broker.rules import CONF, LOG, Settings
+from nashcast.remote.broker.watch import BrokerWatch
 
 __all__ = [
     "EmbeddedBroker",
@@ -68,11 +70,21 @@ class EmbeddedBroker:
         self._settings: Settings | None = None
         self._keeper: subprocess.Popen | None = None
         self._pid: int | None = None
+        self._watch: BrokerWatch | None = None
+        self._changing = threading.RLock()  # held while it is started or stopped
 
     def start(self) -> Self:
-        if self.running:
-            return self
-        self.stop()
+        """Run it, and keep it in step with the folder: see `broker.watch`."""
+        with self._changing:
+            if not self.running:
+                self._start()
+            if self._watch is None:
+                self._watch = BrokerWatch(self.folder, self.log, self.reload, self._restart_if_running)
+                self._watch.start()
+        return self
+
+    def _start(self) -> None:
+        self._stop()
         program = server_program()
         if self._given is None:
             read(self.folder)
@@ -87,10 +99,16 @@ class EmbeddedBroker:
             command = [program, "-c", self.folder / CONF, "-a", self._host or self._settings.host]
             command += ["-p", self._port or -1, "--ports_file_dir", self.folder]
             self._run(list(map(str, command)))
-        return self
 
     def stop(self) -> None:
         """End it in good order; nothing happens if it has ended."""
+        with self._changing:
+            watch, self._watch = self._watch, None
+            self._stop()
+        if watch is not None:
+            watch.stop()
+
+    def _stop(self) -> None:
         process, self._keeper, self._pid = self._keeper, None, None
         if process is None:
             return
@@ -107,13 +125,26 @@ class EmbeddedBroker:
 
     def restart(self) -> Self:
         """Begin again on the same port and store, whatever has become of it."""
-        self.stop()
-        return self.start()
+        with self._changing:
+            self._stop()
+            return self.start()
+
+    def _restart_if_running(self) -> None:
+        """For the watch, which must not bring back a broker that was stopped meanwhile."""
+        with self._changing:
+            if self._watch is not None and self.running:
+                self._stop()
+                self._start()
 
     def reload(self) -> None:
         """Let it know of changes in the folder's enrolment; connections of those still enrolled go on."""
         if not reload_broker(self.folder):
             raise NashcastError(f"the broker of {self.folder} has ended: see {self.log}. Start it again.")
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether nothing can be stored now."""
+        return self._watch is not None and self._watch.full
 
     @property
     def running(self) -> bool:
@@ -184,7 +215,7 @@ class EmbeddedBroker:
             self._pid = int(self._keeper.stdout.readline() or 0)
             self._port = self._wait_until_ready(begun)
         except BaseException:
-            self.stop()
+            self._stop()
             raise
 
     def _wait_until_ready(self, begun: int) -> int:
