@@ -21,6 +21,7 @@ from nashcast.remote.broker.names import HUB, agent_name
 AUTHORITY, BROKER = "ca", "broker"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 DAYS, AUTHORITY_DAYS = 365, 3650
+_REQUEST = "Pass the .csr file that `nashcast certs request` wrote."
 
 
 class Certificate(NamedTuple):
@@ -143,16 +144,45 @@ def request(name: str, folder: str | Path = ".", *, overwrite: bool = False) -> 
 
 def sign(folder: str | Path, wanted: str | Path, *, days: int = DAYS, overwrite: bool = False) -> Certificate:
     """At the authority: a client's certificate for the name and public key in a request; all else in it is ignored."""
-    folder, wanted = Path(folder).expanduser(), Path(wanted).expanduser()
-    remedy = "Pass the .csr file that `nashcast certs request` wrote."
+    wanted = Path(wanted).expanduser()
     try:
-        name, public_key = _x509().asked_for(wanted.read_bytes())
+        pem = wanted.read_bytes()
     except OSError as error:
-        raise InvalidInput("request", f"{wanted}: {error.strerror}", remedy) from None
+        raise InvalidInput("request", f"{wanted}: {error.strerror}", _REQUEST) from None
+    return sign_pem(folder, pem, str(wanted), days=days, overwrite=overwrite)
+
+
+def sign_pem(
+    folder: str | Path, pem: bytes, source: str, *, name: str | None = None, days: int = DAYS, overwrite: bool = False
+) -> Certificate:
+    """The same for a request in memory. source: what to call it.   name: the only one it may ask for."""
+    try:
+        asked, public_key = _x509().asked_for(pem)
     except ValueError as error:
-        raise InvalidInput("request", f"{wanted}, which cannot be signed: {error}", remedy) from None
-    _certify(folder, _client_name(name), public_key, days, overwrite)
-    return read_certificate(folder, name)
+        raise InvalidInput("request", f"{source}, which cannot be signed: {error}", _REQUEST) from None
+    if name not in (None, asked):
+        raise InvalidInput("request", f"{source} for {asked!r:.80}", f"Ask for {name!r}.")
+    folder = Path(folder).expanduser()
+    _certify(folder, _client_name(asked), public_key, days, overwrite)
+    return read_certificate(folder, asked)
+
+
+def authority_pem(folder: str | Path) -> bytes:
+    """`ca.pem` as it is, once its certificates are found to be some."""
+    path = certificate_path(folder, AUTHORITY)
+    _loaded(path)
+    return path.read_bytes()
+
+
+def signer(folder: str | Path) -> tuple[Any, Any]:
+    """The authority's certificate and its key."""
+    folder = Path(folder).expanduser()
+    authority = _loaded(certificate_path(folder, AUTHORITY))
+    try:
+        return authority, _x509().key_of(authority, key_path(folder, AUTHORITY).read_bytes())
+    except (OSError, ValueError, TypeError):
+        remedy = "Certificates are made where the authority's key is: in the folder that `nashcast certs FOLDER` wrote."
+        raise InvalidInput("folder", f"{folder}, without the key of its {AUTHORITY}.pem", remedy) from None
 
 
 def read_certificate(folder: str | Path, name: str) -> Certificate:
@@ -203,12 +233,7 @@ def _certify(
     now: datetime | None = None,
 ) -> None:
     x509, days = _x509(), _days(days)
-    authority = _loaded(certificate_path(folder, AUTHORITY))
-    try:
-        key = x509.key_of(authority, key_path(folder, AUTHORITY).read_bytes())
-    except (OSError, ValueError, TypeError):
-        remedy = "Certificates are made where the authority's key is: in the folder that `nashcast certs FOLDER` wrote."
-        raise InvalidInput("folder", f"{folder}, without the key of its {AUTHORITY}.pem", remedy) from None
+    authority, key = signer(folder)
     left = (authority.not_valid_after_utc - (now or datetime.now(UTC))).days
     if days > left:
         remedy = f"Pass at most {left}." if left > 0 else f"Make a new one: {renewal(folder, AUTHORITY)}"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
@@ -99,6 +100,22 @@ def hosts_of(found: x509.Certificate) -> tuple[str, ...]:
     except x509.ExtensionNotFound:
         return ()
     return tuple(str(host) for kind in (x509.DNSName, x509.IPAddress) for host in named.get_values_for_type(kind))
+
+
+def signature(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
+    return key.sign(data, ec.ECDSA(hashes.SHA256()))
+
+
+def signed_by(found: x509.Certificate, data: bytes, signed: bytes) -> bool:
+    """Whether the holder of this certificate's key has signed it."""
+    key = found.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        return False
+    try:
+        key.verify(signed, data, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
 
 
 def fingerprint(found: x509.Certificate) -> str:
