@@ -316,7 +316,9 @@ def test_a_hub_that_starts_later_is_waited_for(tide, tmp_path, monkeypatch):
 
 
 def test_nobody_answers(tide, tmp_path):
-    with pytest.raises(NashcastError, match=r"'desk-1' was not let in within 0 s: no answer .* The same command goes on"):
+    with pytest.raises(
+        NashcastError, match=r"'desk-1' was not let in within 0 s: no answer .* The same command goes on"
+    ):
         join(invited(tide).text, tmp_path / "home", wait=0.0)
 
 

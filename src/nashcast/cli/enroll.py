@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from nashcast.cli import invite
 from nashcast.cli.printed import print_json
+
+if TYPE_CHECKING:
+    from nashcast.remote.broker.enrolment import Invitation
 
 
 def add_to(commands) -> None:
     enroll = commands.add_parser(
         "enroll",
         help="say who may take part in a federation",
-        description="At an agent's owner: request. At the hub's operator: create a federation's folder, then add, list "
-        "and revoke agents. A broker that runs from the folder on this machine follows at once.",
+        description="At the hub's operator: invite agents, whose owners then enrol them with one string; list and "
+        "revoke them. By hand: request at an agent's owner, create and add at the operator. A broker that runs from "
+        "the folder on this machine follows at once.",
     )
     kinds = enroll.add_subparsers(dest="kind", metavar="WHAT", required=True)
     create = kinds.add_parser(
@@ -63,6 +69,7 @@ def add_to(commands) -> None:
     revoke.add_argument("folder", metavar="FOLDER")
     revoke.add_argument("name", metavar="NAME")
     revoke.set_defaults(run=run_revoke)
+    invite.add_to(kinds)
     for each in (create, request, add, listed, revoke):
         each.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -140,7 +147,7 @@ def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
         print(f"{chosen.name} is {done}. The broker follows: {chosen.name} {then} from now on.")
     else:
         print(f"{chosen.name} is {done}. No broker runs from {chosen.folder} on this machine; {chosen.name} {then}")
-        print(f"when one starts, or when one elsewhere has read {CONF} twice (nats-server --signal reload).")
+        print(f"when one starts, or when `nashcast broker` on another machine sees the new {CONF}.")
 
 
 def run_list(chosen: argparse.Namespace) -> None:
@@ -155,7 +162,10 @@ def run_list(chosen: argparse.Namespace) -> None:
         return
     if chosen.json:
         agents = [entry._asdict() for entry in found.history]
-        print_json({"federation": found.federation, "hub": found.hub, "agents": agents, "broker": pid})
+        invited = [_invited(each) for each in found.invitations]
+        print_json(
+            {"federation": found.federation, "hub": found.hub, "agents": agents, "invitations": invited, "broker": pid}
+        )
         return
     width = max([len(entry.name) for entry in found.history] + [len("name")])
     print(f"federation {found.federation}; broker {'not running here' if pid is None else f'runs as process {pid}'}")
@@ -163,3 +173,11 @@ def run_list(chosen: argparse.Namespace) -> None:
     print(f"{'hub':{width}}  {found.hub:56}  {'–':10}  –")
     for name, public_key, added, revoked in found.history:
         print(f"{name:{width}}  {public_key:56}  {added[:10]:10}  {(revoked or '–')[:10]}")
+    for each in found.invitations:
+        if each.state not in ("closed", "withdrawn"):
+            print(f"{each.name:{width}}  invited until {each.expires[:16]}: {_invited(each)['state']}")
+
+
+def _invited(each: Invitation) -> dict:
+    state = each.state if each.valid() or each.state in ("closed", "withdrawn") else "expired"
+    return {"name": each.name, "expires": each.expires, "approve": each.approve, "state": state}

@@ -69,7 +69,7 @@ class Hub:
         self.name = enrolment.federation
         names = list(enrolment.agents) if agents is None else list(agents)
         if not names:
-            remedy = f"Enrol one: nashcast enroll add {folder} NAME PUBLIC_KEY."
+            remedy = f"Invite one: nashcast enroll invite NAME --folder {folder}."
             raise InvalidInput("agents", "nobody enrolled", remedy)
         for name in names:
             if name not in enrolment.agents:
