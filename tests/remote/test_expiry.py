@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import nashcast as nc
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs
 from nashcast.remote.broker.expiry import ExpiryWatch, check_valid
 from nashcast.remote.broker.tls import Credentials
+from nashcast.remote.owner.runner import Runner
 
 from brokers import broker, found, join, soon
 
@@ -183,3 +185,15 @@ def test_the_commands_rotate_and_retire_and_renewal_keeps_the_hosts(made, capsys
     assert "dropped the authority" in capsys.readouterr().out
     assert main(["certs", "retire", str(made)]) == 0
     assert "trusts one authority" in capsys.readouterr().out
+
+
+def test_an_agent_knows_how_long_its_certificate_lasts(tmp_path):
+    folder = found(tmp_path, "one", tls=True)
+    certs.make_agent(folder / "certs", "one", days=3, overwrite=True)
+    agent = nc.Agent(nc.encoders.Persistence(), name="one")
+    runner = Runner(agent, "tls://localhost:1/tide", key=folder / "one.seed", certs=folder / "certs")
+    health = runner.health()
+    assert {name: round(days) for name, days in health["certificate days"].items()} == {"one": 3, "ca": 3650}
+    assert len(health["warnings"]) == 1
+    without = Runner(agent, "nats://localhost:1/tide", key=folder / "one.seed")
+    assert without.health() == {"certificate days": {}, "warnings": []}
