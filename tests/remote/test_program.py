@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from nashcast.errors import InvalidInput
+from nashcast.remote import Hub
 from nashcast.remote.broker import files, program
 from nashcast.remote.broker.program import PACKAGE, VARIABLE, server_program
 from nashcast.remote.broker.server import EmbeddedBroker
+from nashcast.remote.hub.desk import broker_and_desk
 
 from brokers import broker, found
 
@@ -110,6 +112,17 @@ def test_an_owner_needs_no_broker(elsewhere, monkeypatch):
         InvalidInput, match=r"remote: got no package nothing. Install it: pip install 'nashcast\[remote"
     ):
         files.needed("nothing")
+
+
+def test_a_cluster_of_ones_own_needs_no_program_here(tmp_path, monkeypatch):
+    folder = found(tmp_path, "one")
+    with broker(folder) as running:
+        url = running.url
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+        monkeypatch.setenv(VARIABLE, "/nowhere/nats-server")
+        with broker_and_desk(folder, url) as address, Hub(folder, url=address, state=False, game=None) as hub:
+            assert hub.url == f"{url}/{hub.name}"
 
 
 def test_the_extras_say_who_needs_what():

@@ -226,10 +226,11 @@ def _checked(path: Path, content: Any) -> Enrolment:
     return whole
 
 
-def _invitation(content: dict) -> Invitation:
+def _invitation(content: dict[str, Any]) -> Invitation:
     """One that is damaged never becomes a rule."""
     request = content["request"]
-    each = Invitation(**content | {"request": None if request is None else tuple(request)})
+    given: dict[str, Any] = {**content, "request": None if request is None else tuple(request)}
+    each = Invitation(**given)
     agent_name(each.name)
     check_public_key(repr(each.name), each.public_key)
     right = re.fullmatch("[0-9a-f]{16}", each.id) and isinstance(each.approve, bool)
