@@ -177,7 +177,7 @@ def test_nothing_that_is_tried_gets_in_or_disturbs_the_run(tmp_path):
             trying.join()
             assert hub._bus.client.stats["reconnects"] == 0
             health = hub.federation.health
-            stored = hub._bus.run(hub._stream.stream_info(stream_name(FEDERATION))).state.messages
+            stored = hub._bus.run(hub._kept._stream.stream_info(stream_name(FEDERATION))).state.messages
         log = running.log.read_text()
     if failure:
         raise failure[0]
