@@ -280,7 +280,8 @@ def test_a_hub_s_bad_input(here, capsys, monkeypatch):
     enrolment.create(here.folder / "empty", "empty")
     assert main(["hub", "hub.toml", "--set", "hub.folder=empty", "--out", "e"]) == 1
     assert (
-        "agents: got nobody enrolled. Enrol one: nashcast enroll add empty NAME PUBLIC_KEY." in capsys.readouterr().err
+        "agents: got nobody enrolled. Invite one: nashcast enroll invite NAME --folder empty."
+        in capsys.readouterr().err
     )
     state = here.folder / "damaged"
     state.mkdir()

@@ -1,4 +1,4 @@
-"""`nashcast agent ENCODER`: an agent at its owner's, part of a federation elsewhere."""
+"""`nashcast agent ENCODER`, `nashcast agent join STRING …`: an agent at its owner's, part of a federation elsewhere."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nashcast.cli.join import join_with, read_file
 from nashcast.cli.printed import print_json
 from nashcast.cli.run import change
+
+USAGE = """nashcast agent ENCODER --hub URL --name NAME --key FILE [--certs FOLDER] [OPTION …]
+       nashcast agent join STRING [ENCODER | FILE.toml] [--folder FOLDER] [OPTION …]"""
 
 
 def add_to(commands) -> None:
     agent = commands.add_parser(
         "agent",
         help="take part in a federation with a model of one's own",
+        usage=USAGE,
         description="Take part in a federation with a model that stays here. Nothing leaves but what --share allows; "
         "--log writes down everything that does. Ctrl-C ends it; with --state it goes on where it was.",
     )
-    agent.add_argument("encoder", metavar="ENCODER", help="MODULE:NAME, an encoder or what makes one; or echo_state, …")
-    agent.add_argument("--hub", required=True, metavar="URL", help="tls://HOST:PORT/FEDERATION, as its operator says")
-    agent.add_argument("--name", required=True, metavar="NAME", help="as enrolled")
-    agent.add_argument("--key", required=True, metavar="FILE", help="the seed that `nashcast enroll request` wrote")
+    agent.add_argument(
+        "words", nargs="+", metavar="ENCODER",
+        help="MODULE:NAME, an encoder or what makes one; or echo_state, …; or a TOML file that names it. After an "
+        "invitation: join STRING ENCODER; without ENCODER the agent is enrolled and does not start",
+    )  # fmt: skip
+    agent.add_argument("--hub", metavar="URL", help="tls://HOST:PORT/FEDERATION, as its operator says")
+    agent.add_argument("--name", metavar="NAME", help="as enrolled")
+    agent.add_argument("--key", metavar="FILE", help="the seed that `nashcast enroll request` wrote")
+    agent.add_argument("--folder", metavar="FOLDER", help="join: where the agent's files are kept (NAME)")
     agent.add_argument("--certs", metavar="FOLDER", help="ca.pem, NAME.pem and NAME-key.pem, for TLS")
     agent.add_argument(
         "--share", choices=("forecasts", "sums", "moments", "features"), default="sums",
@@ -45,19 +55,43 @@ def add_to(commands) -> None:
         "--set", dest="options", action="append", default=[], type=change, metavar="KEY=VALUE",
         help="an option of the encoder, for example features=8; may be given again",
     )  # fmt: skip
-    agent.add_argument("--wait", type=float, default=60.0, metavar="SECONDS", help="for the broker at first (60)")
+    agent.add_argument(
+        "--wait", type=float, default=60.0, metavar="SECONDS", help="for the broker at first, and to be let in (60)"
+    )
     agent.add_argument("--json", action="store_true", help="print one JSON object at the end")
-    agent.set_defaults(run=run)
+    agent.set_defaults(run=run, misuse=agent.error)
 
 
 def run(chosen: argparse.Namespace) -> None:
+    words, joins = chosen.words, chosen.words[0] == "join"
+    if joins and len(words) in (2, 3):
+        rest = words[2:]
+    elif not joins and len(words) == 1 and chosen.hub and chosen.name and chosen.key and not chosen.folder:
+        rest = words
+    else:
+        chosen.misuse("write one of the two lines above")
+        return
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    chosen.encoder = rest[0] if rest else None
+    if rest and rest[0].endswith(".toml"):
+        read_file(chosen, Path(rest[0]))
+    if joins:
+        join_with(chosen, words[1])
+    if chosen.encoder is not None:
+        run_agent(chosen)
+    elif chosen.json:
+        print_json({"name": chosen.name, "hub": chosen.hub, "key": str(chosen.key), "certs": str(chosen.certs)})
+    else:
+        print(f"Start it with a model: nashcast agent join STRING ENCODER --folder {chosen.certs}")
+
+
+def run_agent(chosen: argparse.Namespace) -> None:
     from nashcast import seeds
     from nashcast import validation as check
     from nashcast.agents.paper_agent import PaperAgent
     from nashcast.experiments.run_encoders import encoder_from
     from nashcast.remote.owner.runner import serve_agent
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     check.integer("--seed", chosen.seed, min=0)
     encoder = encoder_from(
         chosen.encoder, dict(chosen.options), seeds.key(chosen.seed, "agent", chosen.name), Path.cwd()

@@ -16,8 +16,11 @@ from nashcast.experiments.hub_config import HubConfig
 from nashcast.experiments.run import Outcome, error_of, outcome_of
 from nashcast.federation.federation import Federation
 from nashcast.federation.records import Replay
+from nashcast.remote.broker.enrolment import read
 from nashcast.remote.broker.files import write_whole
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.broker.invitations import waiting
+from nashcast.remote.hub.desk import broker_and_desk
+from nashcast.remote.hub.hub import LOOK, Hub
 from nashcast.remote.hub.step_log import StepLog
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.streams import Stream
@@ -40,8 +43,8 @@ def run_hub(
     _same_run(folder, {**config.settings(), "digest": stream_digest(stream)}, fresh)
     warm_up()
     options = {"masked": True} if config.masked else {}
-    with Hub(
-        config.hub, agents=config.agents, url=config.broker, certs=config.certs, deadline=config.deadline,
+    with broker_and_desk(config.hub, config.broker, config.certs) as address, Hub(
+        config.hub, agents=_come(config, say), url=address, certs=config.certs, deadline=config.deadline,
         state=folder / STATE, fresh=fresh, game=config.game, y_dim=stream.targets.shape[1], start=stream.start,
         seed=config.seed, **config.federation, **options,
     ) as hub:  # fmt: skip
@@ -87,6 +90,21 @@ def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
         raise InvalidInput("--out", got, "Pass a folder that can.") from None
     if before != text:
         raise InvalidInput("--out", f"{folder}, with a run of other settings", "Pass another folder, or --fresh.")
+
+
+def _come(config: HubConfig, say: Say) -> tuple[str, ...] | None:
+    """The agents' names, once those who are invited have enrolled themselves, or the time to wait is over."""
+    until, told = time.monotonic() + config.wait, False
+    while True:
+        found = read(config.hub)
+        invited = {each.name for each in waiting(found)} - set(found.agents)
+        missing = invited if config.agents is None else invited & set(config.agents)
+        if not missing or time.monotonic() > until:
+            return config.agents
+        if not told:
+            say(f"waiting up to {config.wait:g} s for {', '.join(sorted(missing))}, who are invited")
+        told = True
+        time.sleep(LOOK)
 
 
 def _wait(hub: Hub, seconds: float, say: Say) -> None:

@@ -39,6 +39,10 @@ class Elsewhere:
         self._wait(self._hub)
         return self._hub.federation
 
+    def certificate_days(self) -> dict[str, float]:
+        """Days until each certificate of the hub expires, by name."""
+        return {} if self._hub is None else self._hub.health["certificate days"]
+
     def settle(self) -> bool:
         """Whether agents have been told to begin anew: they are past what the service has gone back to."""
         if self._hub is None or self._hub.federation.loop is None or not self._hub.is_behind:

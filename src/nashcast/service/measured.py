@@ -45,5 +45,8 @@ async def measured(service: Service) -> list[str]:
     )
     absences = [({"agent": a.name}, float(a.absences)) for a in agents]
     add(metric("agent_absences_total", "counter", "Steps it sat out.", absences))
+    if service.made.elsewhere is not None:
+        days = [({"certificate": name}, left) for name, left in service.made.elsewhere.certificate_days().items()]
+        add(metric("certificate_days", "gauge", "Days until a certificate of the hub expires.", days))
     add(service.answers.lines())
     return lines

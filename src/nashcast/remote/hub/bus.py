@@ -217,6 +217,10 @@ class Bus:
                 return float("inf")
         return time.monotonic() - began if ping.exception() is None and line == self._line else float("inf")
 
+    async def answers(self) -> bool:
+        """Whether the broker itself answers promptly, on the connection there is now."""
+        return self.client.is_connected and await self._pinged(self._line) < PROMPT
+
     async def wait_for_broker(self) -> None:
         """Until there is a connection. Raises when that has taken too long, or the hub is shut out."""
         began = time.monotonic()

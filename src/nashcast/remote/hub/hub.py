@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -19,24 +16,27 @@ from nashcast.federation.algorithm import Step
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.state import saved
 from nashcast.federation.state_file import write_slot
+from nashcast.remote.broker.certs import AUTHORITY, BROKER
 from nashcast.remote.broker.enrolment import HUB_SEED, read
+from nashcast.remote.broker.expiry import ExpiryWatch
 from nashcast.remote.broker.names import HUB
 from nashcast.remote.broker.server import EmbeddedBroker, broker_url, connect, lasting_broker
-from nashcast.remote.broker.steps import open_steps
-from nashcast.remote.hub.bus import AWAY, LATE, OUTAGE, Bus
+from nashcast.remote.broker.steps import Bounds
+from nashcast.remote.hub.bus import AWAY, LATE, Bus
 from nashcast.remote.hub.deadlines import Fixed, Learned
+from nashcast.remote.hub.kept_inputs import KeptInputs
 from nashcast.remote.hub.post import MALFORMED
 from nashcast.remote.hub.remote_agents import RemoteAgents
 from nashcast.remote.wire.checks import read_hello
 from nashcast.remote.wire.complaints import Complaints
 from nashcast.remote.wire.format import MalformedMessage, pack
 from nashcast.remote.wire.messages import Hello, Notice, StepRecord
-from nashcast.remote.wire.subjects import everybody_subject, steps_subject, tell_subject
+from nashcast.remote.wire.subjects import everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
 STATE = "hub.state"
-# Seconds between two looks for agents; to wait until the broker has kept an input, and between two tries.
-LOOK, ANSWER, AGAIN = 0.02, 1.0, 0.05
+# Seconds between two looks for agents, and between two looks at certificates.
+LOOK, EXPIRY_S = 0.02, 3600.0
 # Bytes of hellos that may wait to be read; more are dropped. Agents say hello again when they are asked to.
 MOST_WAITING = 4 << 20
 
@@ -69,7 +69,7 @@ class Hub:
         self.name = enrolment.federation
         names = list(enrolment.agents) if agents is None else list(agents)
         if not names:
-            remedy = f"Enrol one: nashcast enroll add {folder} NAME PUBLIC_KEY."
+            remedy = f"Invite one: nashcast enroll invite NAME --folder {folder}."
             raise InvalidInput("agents", "nobody enrolled", remedy)
         for name in names:
             if name not in enrolment.agents:
@@ -83,8 +83,8 @@ class Hub:
         self._here: set[str] = set()
         self._said: dict[str, Hello] = {}  # of each agent its last hello
         self._away: dict[str, str] = {}  # who missed the last step, and whether "late" or "absent"
+        self._looked = float("-inf")  # when certificates were looked at
         self._told: Step | None = None  # the last step whose absences were told
-        self._keeping: Future | None = None
         if url is None and lasting_broker(folder) is not None:
             url = broker_url(enrolment.settings)
         self._broker = None if url is not None else EmbeddedBroker(folder, port=enrolment.settings.port, tls=certs)
@@ -95,6 +95,7 @@ class Hub:
             self._address = address
             if certs is None and address.startswith("tls"):
                 certs = enrolment.settings.certificates
+            self._expiry = None if certs is None else ExpiryWatch(certs, (AUTHORITY, BROKER, HUB))
 
             async def dial(on_reconnect) -> Any:
                 return await connect(
@@ -103,6 +104,9 @@ class Hub:
 
             learnt = Learned() if deadline is None else Fixed(check.number("deadline", deadline, above=0.0))
             self._bus = Bus(self.name, dial, learnt)
+            self._kept = KeptInputs(
+                lambda: self._line, self.name, Bounds(enrolment.settings.stream_bytes, enrolment.settings.stream_days)
+            )
             self._remote = RemoteAgents(
                 names, self._bus, before_step=self._before_step, on_learnt=self._on_learnt, **settings
             )
@@ -135,6 +139,20 @@ class Hub:
     def traffic(self) -> dict[str, int]:
         """How often agents were asked, all at once, and the bytes that went down to them and came up from them."""
         return self._remote.traffic
+
+    @property
+    def health(self) -> dict[str, Any]:
+        """The federation's, and of the line: days until certificates expire, inputs not kept, warnings in words."""
+        days = {} if self._expiry is None else self._expiry.days_left()
+        warnings = [] if self._expiry is None else self._expiry.warnings()
+        if self._kept.warning is not None:
+            warnings.append(self._kept.warning)
+        return {
+            **self.federation.health,
+            "certificate days": days,
+            "inputs lost": self._kept.lost,
+            "warnings": warnings,
+        }
 
     def renew(self) -> None:
         """Another run from the present step on, for a hub that has gone back: agents past it begin anew."""
@@ -190,7 +208,7 @@ class Hub:
 
     async def _open(self) -> None:
         client = self._line.client
-        self._stream = await open_steps(client, self.name)
+        await self._kept.open()
         await client.subscribe(tell_subject(self.name, "*"), cb=self._hear, pending_bytes_limit=MOST_WAITING)
         # Agents that were there before the hub say hello again.
         await client.publish(everybody_subject(self.name), pack(Notice(self._step, "begins", ())))
@@ -218,11 +236,17 @@ class Hub:
 
     def _before_step(self, step: int, x: np.ndarray) -> None:
         self._greet_all()
-        self._keep_input(step, x)
+        self._kept.keep(step, pack(StepRecord(self.run, step, x)))
+        self._warn_of_expiry()
+
+    def _warn_of_expiry(self) -> None:
+        if self._expiry is not None and time.monotonic() > self._looked + EXPIRY_S:
+            self._looked = time.monotonic()
+            self._expiry.tell()
 
     def _on_learnt(self) -> None:
         """A row or a late label is learnt."""
-        self._wait_for_input()
+        self._kept.wait()
         loop = self._remote.loop
         if loop is None:
             return
@@ -231,33 +255,6 @@ class Hub:
         if loop.last is not None and loop.last is not self._told:
             self._told = loop.last
             self._tell_who_is_away(loop.last)
-
-    def _keep_input(self, step: int, x: np.ndarray) -> None:
-        """For agents that will have missed it. The broker writes it down while the agents are asked."""
-        self._wait_for_input()
-        self._keeping = self._line.start(self._kept(step, pack(StepRecord(self.run, step, x))))
-
-    def _wait_for_input(self) -> None:
-        """No step is over, and none begins, before the last one's input is kept: a hub may be killed in between."""
-        keeping, self._keeping = self._keeping, None
-        if keeping is not None:
-            self._line.finish(keeping)
-
-    async def _kept(self, step: int, data: bytes) -> None:
-        from nats.errors import Error
-
-        # Tried again, it is stored once; asked for another input in the same step, the last one counts.
-        until, headers = time.monotonic() + OUTAGE, {"Nats-Msg-Id": secrets.token_hex(16)}
-        while True:
-            try:
-                await self._line.wait_for_broker()
-                await self._stream.publish(steps_subject(self.name), data, timeout=ANSWER, headers=headers)
-                return
-            except (Error, TimeoutError) as error:
-                if time.monotonic() > until:
-                    log.warning("hub: the input of step %d is not kept for agents that miss it: %s", step, error)
-                    return
-                await asyncio.sleep(AGAIN)
 
     def _tell_who_is_away(self, step: Step) -> None:
         names, number = self.names, self._step - 1

@@ -17,6 +17,8 @@ import numpy as np
 from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker.certs import AUTHORITY
+from nashcast.remote.broker.expiry import ExpiryWatch
 from nashcast.remote.broker.keys import read_seed
 from nashcast.remote.broker.server import connect
 from nashcast.remote.masking.masks import read_enrolled
@@ -34,6 +36,8 @@ log = logging.getLogger("nashcast.remote")
 CATCH_UP, ANSWER, AGAIN = 60.0, 2.0, 0.1
 # Seconds of a turn after which the next is likely to be as quick; and words of calls that may take longer all the same.
 QUICK, SLOW = 0.05, (b"begin", b"missed")
+# Seconds between two looks at certificates.
+EXPIRY_S = 3600.0
 
 
 def serve_agent(
@@ -98,6 +102,18 @@ class Runner:
         self._quick, self._busy = False, False  # whether the last turn was quick, and whether one is under way
         self._woken = asyncio.Event()
         self._ended: str | None = None
+        self._expiry = None if certs is None else ExpiryWatch(certs, (agent.name, AUTHORITY))
+
+    def health(self) -> dict[str, Any]:
+        """Days until the agent's certificates expire, by name, and warnings in words."""
+        if self._expiry is None:
+            return {"certificate days": {}, "warnings": []}
+        return {"certificate days": self._expiry.days_left(), "warnings": self._expiry.warnings()}
+
+    async def _warn_of_expiry(self) -> None:
+        while self._expiry is not None:
+            self._expiry.tell()
+            await asyncio.sleep(EXPIRY_S)
 
     async def run(self, patience: float = 20.0) -> Owner:
         self._loop = asyncio.get_running_loop()
@@ -112,7 +128,9 @@ class Runner:
             await self._client.subscribe(ask_subject(self._federation, self._agent.name), cb=self._asked)
             await self._client.subscribe(everybody_subject(self._federation), cb=self._noticed)
             await self._greet()
+            watching = asyncio.create_task(self._warn_of_expiry())
             await self._answer_turns()
+            watching.cancel()
         finally:
             with suppress(Exception):  # of a connection that is broken anyway
                 await asyncio.wait_for(self._client.close(), ANSWER)
