@@ -1,8 +1,13 @@
 """Agents of a joint game behind bytes, without a network, and the same federation in one process."""
 
+from collections import defaultdict
+
 import numpy as np
 
 import nashcast as nc
+from nashcast.agents.local_agents import LocalAgents
+from nashcast.federation.loop import Loop
+from nashcast.federation.loop_factory import JointLoopFactory
 from nashcast.remote.hub.joint_federation import JointHub
 from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.wire.format import unpack
@@ -39,7 +44,7 @@ class LocalLine:
     def __init__(self, owners, lose=lambda name, question: None):
         self.owners, self.lose = owners, lose
         self.kept, self.asked, self.answers = [], [], []
-        self.lost = {name: set() for name in owners}
+        self.lost = defaultdict(set)
 
     def ask(self, data, names):
         question, found = len(self.asked), {}
@@ -68,12 +73,16 @@ class LocalLine:
                 yield part.number, part.events
 
 
+def make_owner(agent, line, masks=None, **options):
+    own = None if masks is None else masks(agent.name)
+    return JointOwner(agent, missed=line.missed, masks=own, **options)
+
+
 def make_joint(agents, lose=lambda name, question: None, masks=None, **settings):
     """A federation over bytes, and its line."""
     line = LocalLine({}, lose)
     for agent in agents:
-        own = None if masks is None else masks(agent.name)
-        line.owners[agent.name] = JointOwner(agent, missed=line.missed, masks=own)
+        line.owners[agent.name] = make_owner(agent, line, masks)
     hub = JointHub(list(line.owners), line, **settings)
     for owner in line.owners.values():
         hub.greet(owner.hello())
@@ -90,3 +99,52 @@ def run(federation, X, Y, late=None):
         for s, label in (late or {}).get(t, {}).items():
             federation.learn_late(s, label if len(label) > 1 else label[0])
     return np.array(found)
+
+
+class AbsentAgents(LocalAgents):
+    """In one process, agents whose answers are lost in some steps: they learn, and play nothing there.
+
+    away: the steps of each agent.
+    """
+
+    away = ()
+
+    def forecast(self, x, included=None):
+        said = super().forecast(x, included)
+        self._now_away = self._find_away()
+        for i in self._now_away:
+            said.contributions.said[:, i], said.contributions.leverage[:, i] = 0.0, 0.0
+            said.awake[self.owner == i] = False
+            said.absent[i] = "no answer"
+            for blocks, group in zip(self._blocks, self._arrangement.block_groups, strict=True):
+                if i in group.members:
+                    z, unexplained, gains = (part.copy() for part in blocks._pending)
+                    z[group.members.index(i)], gains[:, group.members.index(i)] = 0.0, 0.0
+                    blocks._pending = type(blocks._pending)(z, unexplained, gains)
+        return said
+
+    def relearn(self, before, included):
+        here = np.array(included)
+        here[self._find_away()] = False  # what it stops saying is not in the sums
+        super().relearn(before, here)
+
+    def _find_away(self):
+        return [i for i, steps in enumerate(self.away) if self._history.step in steps]
+
+    def recall(self, steps, included=None):
+        recalled = super().recall(steps, included).copy()
+        recalled[:, self._now_away] = 0.0  # its decoders are not asked
+        return recalled
+
+
+def make_twin(agents, away, **settings):
+    """A federation in one process with the same absences."""
+    kind = type("Absent", (AbsentAgents,), {"away": away})
+
+    class Factory(JointLoopFactory):
+        def begin(self, columns, start, first_step):
+            s = self._settings
+            return Loop(lambda h: kind(agents, h, s.game, s.horizon, None, s.seed), columns.x_dim, start, s, first_step)
+
+    own = {"game": nc.JointGame(), "mixing": "adaptive", "season": None, "seed": 0, "horizon": settings.pop("horizon", 1)}
+    return nc.Federation.over(Factory(agents, **own), **settings)

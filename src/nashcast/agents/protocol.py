@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 # What an agent's owner lets leave it, from least to most. Each includes those before it.
-SHARES = ("forecasts", "sums", "moments", "features")
+SHARES = ("joint", "forecasts", "sums", "moments", "features")
 
 
 class Hello(NamedTuple):

@@ -232,8 +232,7 @@ class PaperLoopFactory:
         return PaperLoop(opening, settings, make_post(opening), start, first_step)
 
     def resumed(self, columns: Columns, y_dim: int, fields: Fields) -> PaperLoop:
-        loop = self.begin(columns, np.zeros(y_dim), 0)
-        loop.restore(fields)
+        (loop := self.begin(columns, np.zeros(y_dim), 0)).restore(fields)
         return loop
 
     def begin_again(self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns) -> None: ...

@@ -15,13 +15,15 @@ from nashcast.remote.wire.checks import NAME
 from nashcast.remote.wire.format import MalformedMessage
 from nashcast.remote.wire.joint_messages import ASKS, Keys, Opening, Own, Said, Told, Traits
 from nashcast.remote.wire.messages import LONGEST_REASON
-from nashcast.remote.wire.wild_numbers import LARGEST, tame
+from nashcast.remote.wire.wild_numbers import tame
 from nashcast.validation import shape_text
 
 # An opening makes room for these before any number has come.
 MOST_AGENTS, MOST_INPUTS, MOST_TARGETS, MOST_HORIZONS, MOST_VARIANTS, MOST_EXPERTS = 4096, 4096, 256, 200, 32, 1024
 # Sums and terms are in usual changes: one of this size is no contribution any more.
-WILD_SUM = 1e12
+WILD_TERM = 1e12
+# Targets are at most 1e150 in size; sums and forecasts in their units may be larger.
+WILD = 1e200
 
 
 class Form:
@@ -105,7 +107,7 @@ def check_terms(terms: tuple[np.ndarray, ...] | bytes | None, shapes: list[tuple
     if not isinstance(terms, tuple) or len(terms) != len(shapes):
         raise MalformedMessage(f"said.terms: expected {len(shapes)} arrays")
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
-        check_numbers(f"said.terms[{i}]", term, shape, WILD_SUM)
+        check_numbers(f"said.terms[{i}]", term, shape, WILD_TERM)
     if len(shapes) > 1 and (terms[1] < 0.0).any():
         raise MalformedMessage(f"said.terms[1]: got the leverage {terms[1].min():.3g}, expected none below 0")
 
@@ -125,7 +127,7 @@ def check_shape(where: str, numbers: np.ndarray, shape: tuple[int, ...]) -> None
         raise MalformedMessage(f"{where}: got shape {shape_text(numbers.shape)}, expected {shape_text(shape)}")
 
 
-def check_numbers(where: str, numbers: np.ndarray, shape: tuple[int, ...], largest: float = LARGEST) -> None:
+def check_numbers(where: str, numbers: np.ndarray, shape: tuple[int, ...], largest: float = WILD) -> None:
     """Finite, of this shape and no larger."""
     check_shape(where, numbers, shape)
     if not np.isfinite(numbers).all():
