@@ -45,8 +45,9 @@ class LocalLine:
         self.owners, self.lose = owners, lose
         self.kept, self.asked, self.answers = [], [], []
         self.lost = defaultdict(set)
+        self.traffic = {"down": 0, "up": 0}
 
-    def ask(self, data, names):
+    def ask(self, data, names, read):
         question, found = len(self.asked), {}
         self.asked.append(unpack(data, (Told,)))
         for name in names:
@@ -54,16 +55,16 @@ class LocalLine:
             if way is not None:
                 self.lost[name].add(question)
             answer = None if way == "before" else self.owners[name].hear(data)
-            found[name] = Failure("no answer") if way is not None or answer is None else answer
-        self.answers.append(found)
-        return found
+            found[name] = Failure("no answer") if way is not None or answer is None else read(name, answer)
+            self.answers.append((name, answer))
+        return {name: answer or Failure("no answer") for name, answer in found.items()}
 
     def tell(self, data):
         for name, owner in self.owners.items():
             if self.lose(name, len(self.asked) - 1) != "before":
                 assert owner.hear(data) is None
 
-    def keep(self, data):
+    def keep(self, step, data):
         self.kept.append(data)
 
     def missed(self, run, number):
@@ -146,5 +147,11 @@ def make_twin(agents, away, **settings):
             s = self._settings
             return Loop(lambda h: kind(agents, h, s.game, s.horizon, None, s.seed), columns.x_dim, start, s, first_step)
 
-    own = {"game": nc.JointGame(), "mixing": "adaptive", "season": None, "seed": 0, "horizon": settings.pop("horizon", 1)}
+    own = {
+        "game": nc.JointGame(),
+        "mixing": "adaptive",
+        "season": None,
+        "seed": 0,
+        "horizon": settings.pop("horizon", 1),
+    }
     return nc.Federation.over(Factory(agents, **own), **settings)

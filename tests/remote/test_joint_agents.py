@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
 
 import nashcast as nc
-
-from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
 
 
 def assert_same(found, expected, most=1e-12):
@@ -20,7 +19,7 @@ def test_agents_elsewhere_forecast_as_in_one_process(horizon, y_dim):
     Y[180] += 1e5  # suspect
     late = {t: {t - 5: np.nan_to_num(Y[t - 6]) + 0.1} for t in range(20, 240) if np.isnan(Y[t - 5]).any()}
     settings = {"horizon": horizon, "y_dim": y_dim, "start": np.zeros(y_dim)}
-    hub, line = make_joint(make_team(), **settings)
+    hub, _ = make_joint(make_team(), **settings)
     found = run(hub.federation, X, Y, late)
     whole = nc.Federation(make_team(), **settings)
     expected = run(whole, X, Y, late)
@@ -66,7 +65,7 @@ def test_a_saved_hub_and_restarted_owners_go_on(tmp_path):
     other.kept = line.kept
     other.owners = {a.name: make_owner(a, other, state=tmp_path / a.name) for a in make_team()}
     again.federation.load(tmp_path / "hub")
-    later = {t - 90: {s: y for s, y in own.items()} for t, own in late.items() if t >= 90}
+    later = {t - 90: own for t, own in late.items() if t >= 90}
     found.append(run(again.federation, X[90:], Y[90:], later))
     np.testing.assert_array_equal(np.concatenate(found), expected)
     assert again.federation.health["absences"] == {}

@@ -129,7 +129,7 @@ class JointBlocks:
         return Contributions(said, leverage)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
-        """The row that was forecast is over, and may teach if `taught`. gain: of `PublicBlock.learn`, where it is used."""
+        """The row that was forecast is over, and may teach if `taught`. gain: of `PublicBlock.learn`, if it is used."""
         z, unexplained, gains = self._pending
         place = step % self._remembered
         self._information, self._spare = self._spare, self._information

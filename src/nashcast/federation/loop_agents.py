@@ -14,10 +14,18 @@ class LoopAgents(Protocol):
     """All agents of one stream. For each row: `forecast`, `add_row`, then lessons as their labels come."""
 
     names: list[str]
-    owner: np.ndarray  # the agent of each expert
-    groups: np.ndarray | None  # the group of each agent, where only sums over groups are known
     public_now: np.ndarray  # public features of the present row, after `forecast`
     public_gain: np.ndarray  # with which it is learnt from, after `add_row`
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The agent of each expert."""
+        ...
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """The group of each agent, where only sums over groups are known."""
+        ...
 
     @property
     def gives_quantiles(self) -> bool: ...

@@ -8,6 +8,7 @@ was in doubt) takes a round of its own: `recall`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from nashcast.agents.local_agents import AgentForecasts
 from nashcast.agents.public_features import PUBLIC_FEATURES, public_features
 from nashcast.encoders.rows import Rows
 from nashcast.fields import Fields, restore_parts, saved_parts
-from nashcast.remote.hub.joint_answers import Answers, Collected
+from nashcast.remote.hub.joint_answers import Answers, Collected, ReadAnswer
 from nashcast.remote.hub.joint_log import EventLog
 from nashcast.remote.hub.roster import Roster
 from nashcast.remote.wire.joint_checks import Form
@@ -33,6 +34,7 @@ from nashcast.remote.wire.joint_messages import (
     LateLabel,
     Opening,
     Recalled,
+    Said,
     Sums,
     player_flags,
 )
@@ -40,17 +42,19 @@ from nashcast.remote.wire.transport import Failure
 
 
 class JointLine(Protocol):
-    """Carries messages between the hub and all agents."""
+    """Carries messages between the hub and all agents. traffic: bytes published ("down") and answered ("up")."""
 
-    def ask(self, data: bytes, names: Sequence[str]) -> dict[str, bytes | Failure]:
-        """One message to all agents; the answers of those named, or why there is none."""
+    traffic: dict[str, int]
+
+    def ask(self, data: bytes, names: Sequence[str], read: ReadAnswer) -> dict[str, Said | Failure]:
+        """One message to all agents; what `read` makes of the answers of those named, or why there is none."""
         ...
 
     def tell(self, data: bytes) -> None:
         """One message to all agents, without answers."""
         ...
 
-    def keep(self, data: bytes) -> None:
+    def keep(self, step: int, data: bytes) -> None:
         """For agents that miss messages: kept when this returns, or soon."""
         ...
 
@@ -200,9 +204,13 @@ class JointAgents:
     def expected_distance(self) -> np.ndarray | None:
         return self._distance
 
-    def part_to_keep(self) -> bytes:
-        """What the durable log is still to be told."""
-        return self.log.part(self._history.step)
+    def keep_log(self) -> None:
+        """Have the durable log told what it does not hold yet."""
+        self._line.keep(self._history.step, self.log.part(self._history.step))
+
+    @property
+    def last_absent(self) -> tuple[object, dict[int, str]] | None:
+        return None if self._last is None else (self._last.collected, self._last.said.absent)
 
     def _publish_keys(self) -> None:
         keys = self._roster.unpublished_keys()
@@ -214,8 +222,8 @@ class JointAgents:
         flags = player_flags(players, self._opening.names) if players else b""
         message = self.log.told(ask, flags)
         self.rounds += 1
-        replies = self._line.ask(message, self.names)
-        return self._answers.collect(replies, ask, shapes, players, self.log)
+        replies = self._line.ask(message, self.names, partial(self._answers.read, self.log.run, self.log.number))
+        return self._answers.collect(replies, ask, shapes, players)
 
     def save(self) -> dict[str, np.ndarray]:
         return {"revised": np.array(self._revised)} | saved_parts(self._parts())

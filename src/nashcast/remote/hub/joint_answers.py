@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.remote.hub.joint_log import EventLog
 from nashcast.remote.hub.post import MALFORMED
 from nashcast.remote.hub.roster import Roster
 from nashcast.remote.masking.masks import MasksDoNotCancel, sum_masked
@@ -15,6 +15,9 @@ from nashcast.remote.wire.format import MalformedMessage, unpack
 from nashcast.remote.wire.joint_checks import USUAL_EXPERTS, Form, check_own, check_said, check_terms
 from nashcast.remote.wire.joint_messages import FORECAST, HELLO, Own, Said, Traits
 from nashcast.remote.wire.transport import Failure
+
+# Of an agent's name and bytes: its answer, why it is none, or None if it answers an earlier question.
+ReadAnswer = Callable[[str, bytes], Said | Failure | None]
 
 
 class Collected(NamedTuple):
@@ -61,18 +64,21 @@ class Answers:
         return found if len(found) >= LEAST else frozenset()
 
     def collect(
-        self, replies: dict[str, bytes | Failure], ask: str, shapes: list[tuple[int, ...]], players: frozenset[str],
-        log: EventLog,
-    ) -> Collected:  # fmt: skip
+        self, replies: dict[str, Said | Failure], ask: str, shapes: list[tuple[int, ...]], players: frozenset[str]
+    ) -> Collected:
         """What the answers to a question say, agents in their order."""
         agents = len(self._names)
         found = Collected.of_nobody(shapes, agents, "no answer")
         hidden: dict[str, bytes] = {}
         for i, name in enumerate(self._names):
-            said = self._read(name, replies.get(name, Failure("no answer")), log)
+            said = replies.get(name, Failure("no answer"))
+            self._ready.discard(name)
             if isinstance(said, Failure):
                 found.absent[i] = said.reason
                 continue
+            self._ready.add(name)
+            if said.traits is not None:
+                self._traits[name] = said.traits
             try:
                 reason = self._enter(i, said, ask, shapes, found, hidden)
             except MalformedMessage as error:
@@ -85,10 +91,8 @@ class Answers:
         self.last_players = players if ask == FORECAST else self.last_players
         return self._opened(found, hidden, players, shapes) if players and ask != HELLO else found
 
-    def _read(self, name: str, data: bytes | Failure, log: EventLog) -> Said | Failure:
-        self._ready.discard(name)
-        if isinstance(data, Failure):
-            return data
+    def read(self, run: int, number: int, name: str, data: bytes) -> Said | Failure | None:
+        """An agent's answer to a question at this point of the log; None if it is to an earlier one."""
         try:
             said = unpack(data, (Said,))
             check_said(said)
@@ -98,12 +102,9 @@ class Answers:
             return Failure(f"{MALFORMED}: an answer in the name of {said.name!r:.80}")
         if said.reason:
             return Failure(said.reason)
-        if (said.run, said.number) != (log.run, log.number):
-            return Failure(f"{MALFORMED}: at event {said.number} of run {said.run}, not {log.number} of {log.run}")
-        self._ready.add(name)
-        if said.traits is not None:
-            self._traits[name] = said.traits
-        return said
+        if said.run == run and said.number > number:
+            return Failure(f"{MALFORMED}: at event {said.number}, not {number}")
+        return said if (said.run, said.number) == (run, number) else None
 
     def _enter(self, i: int, said: Said, ask: str, shapes, found: Collected, hidden: dict[str, bytes]) -> str:
         """One answer. Returns why the agent is absent all the same, or nothing."""

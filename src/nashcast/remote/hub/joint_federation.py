@@ -130,8 +130,29 @@ class JointHub:
         return None if self.loop is None else cast(JointAgents, self.loop.agents)
 
     @property
-    def run(self) -> int | None:
-        return None if self.agents is None else self.agents.log.run
+    def run(self) -> int:
+        """The name of this run of the stream; -1 if none has begun."""
+        return -1 if self.agents is None else self.agents.log.run
+
+    @property
+    def at(self) -> int:
+        """How many events the public log has."""
+        return 0 if self.agents is None else self.agents.log.number
+
+    @property
+    def last_absent(self) -> tuple[object, dict[int, str]] | None:
+        """Agents that sat out of the last step, and why; and what distinguishes that step."""
+        return None if self.agents is None else self.agents.last_absent
+
+    @property
+    def traffic(self) -> dict[str, int]:
+        """How often agents were asked, all at once, and the bytes that were published to them and came from them."""
+        rounds = 0 if self.agents is None else self.agents.rounds
+        return {"turns": rounds, **self._line.traffic}
+
+    def renew(self) -> None:
+        """Another run from the present step on, for a hub that has gone back: agents begin anew."""
+        raise NashcastError("a joint game goes on from its own log: begin it anew (fresh=True) to go back.")
 
     def greet(self, data: bytes, sender: str | None = None) -> Hello:
         """An agent's hello has come. Raises MalformedMessage if it is none, or not the sender's."""
@@ -141,7 +162,7 @@ class JointHub:
 
     def _learnt(self) -> None:
         if self.agents is not None:
-            self._line.keep(self.agents.part_to_keep())
+            self.agents.keep_log()
         self._on_learnt()
 
 

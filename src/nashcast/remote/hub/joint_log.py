@@ -15,6 +15,7 @@ class EventLog:
         self.run, self.number = run, 0
         self._unsaid: list[bytes] = []  # not published yet
         self._unkept: list[bytes] = []  # not in the durable log yet
+        self._keeping = b""  # the part on its way there: it may be lost with the hub
 
     def add(self, event: Event) -> None:
         data = event_bytes(event)
@@ -34,16 +35,20 @@ class EventLog:
     def part(self, step: int) -> bytes:
         """What is to be kept now."""
         events, self._unkept = tuple(self._unkept), []
-        return pack(LogPart(self.run, step, self.number - len(events), events))
+        self._keeping = pack(LogPart(self.run, step, self.number - len(events), events))
+        return self._keeping
 
     def save(self) -> dict[str, np.ndarray]:
-        """Once all is kept."""
+        """After `part`."""
         unsaid = pack(Told(self.run, self.number - len(self._unsaid), tuple(self._unsaid), "", b""))
-        return {"run": np.array(self.run), "number": np.array(self.number), "unsaid": np.frombuffer(unsaid, np.uint8)}
+        parts = {"unsaid": np.frombuffer(unsaid, np.uint8), "keeping": np.frombuffer(self._keeping, np.uint8)}
+        return {"run": np.array(self.run), "number": np.array(self.number), **parts}
 
     def restore(self, fields) -> None:
         self.run = int(fields.take("run", (), dtype=np.int64, min=0))
         self.number = int(fields.take("number", (), dtype=np.int64, min=0))
         unsaid = unpack(fields.take("unsaid", (None,), dtype=np.uint8).tobytes(), (Told,))
         fields.require("unsaid", unsaid.number + len(unsaid.events) == self.number, "events of another number")
-        self._unsaid, self._unkept = list(unsaid.events), []
+        keeping = fields.take("keeping", (None,), dtype=np.uint8).tobytes()
+        kept = list(unpack(keeping, (LogPart,)).events) if keeping else []
+        self._unsaid, self._unkept = list(unsaid.events), kept  # kept once more: readers take each event once

@@ -42,7 +42,9 @@ class JointMasks:
         """Keys that were published. Each is checked when it is first needed."""
         self.known |= dict(zip(names, keys, strict=True))
 
-    def mask(self, terms: Sequence[np.ndarray], row: int, round_name: str, present: frozenset[str], told: bytes) -> bytes:
+    def mask(
+        self, terms: Sequence[np.ndarray], row: int, round_name: str, present: frozenset[str], told: bytes
+    ) -> bytes:
         """These terms under the masks of one round. told: a digest of everything published. Raises MaskRefused."""
         if self.known.get(self._name, self.public_key) != self.public_key:
             raise refusal(f"{self._name!r}: another key was published as its own")

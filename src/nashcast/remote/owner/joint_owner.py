@@ -15,17 +15,16 @@ from time import perf_counter
 import numpy as np
 
 from nashcast.agents.agent import Agent
-from nashcast.errors import InvalidInput
+from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.state_file import read_arrays, write_slot
 from nashcast.fields import Fields
 from nashcast.remote.masking.joint_masks import JointMasks
-from nashcast.remote.masking.masks import MaskRefused
 from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.joint_replica import NotAsPublished, Replica
 from nashcast.remote.owner.outgoing import Sent, reason_of
 from nashcast.remote.wire.checks import NAME, NAME_WORDS, check_hello
-from nashcast.remote.wire.format import VERSION, MalformedMessage, pack, unpack
+from nashcast.remote.wire.format import VERSION, pack, unpack
 from nashcast.remote.wire.joint_checks import check_keys, check_told
 from nashcast.remote.wire.joint_messages import (
     FORECAST,
@@ -49,6 +48,10 @@ MissedEvents = Callable[[int, int], Iterable[tuple[int, tuple[bytes, ...]]]]
 # Events whose digests are remembered, so that one that is told again otherwise is noticed.
 _REMEMBERED = 256
 JOINT = "joint"
+
+
+class Behind(NashcastError):
+    """Events were missed, and are in the log."""
 
 
 class JointOwner:
@@ -100,15 +103,20 @@ class JointOwner:
         name, share = self._agent.name, self._agent.share
         return self._sent.hello(f"{name}, shares {share}, at event {at} of run {run}", pack(hello))
 
-    def hear(self, data: bytes) -> bytes | None:
-        """The answer to a message, if it asks for one. What makes no sense is answered with the reason."""
+    def hear(self, data: bytes, catch_up: bool = True) -> bytes | None:
+        """The answer to a message, if it asks for one. What makes no sense is answered with the reason.
+
+        catch_up: read events that were missed from the log; if not, raises Behind where that is needed.
+        """
         began, said, ask = perf_counter(), None, HELLO
         try:
             told = unpack(data, (Told,))
             check_told(told)
             ask = told.ask
-            self._follow(told)
+            self._follow(told, catch_up)
             said = self._answer(told)
+        except Behind:
+            raise
         except Exception as error:  # whatever a black box raises: the hub is told, and the agent goes on
             said = self._said(reason=reason_of(error))
         if isinstance(said, Said) and said.reason:
@@ -123,15 +131,15 @@ class JointOwner:
             self._last = self._number, ask, reply
         return self._sent.reply(self._number, said.reason, _parts_of(said), reply)
 
-    def _follow(self, told: Told) -> None:
+    def _follow(self, told: Told, catch_up: bool) -> None:
         """Take all events up to the end of a message; those before it are read from the log."""
-        if told.run != self.run:
-            if told.number > 0:
-                self._catch_up(told.run, 0, told.number)
-            elif not told.events:
-                raise NotAsPublished(f"run {told.run} has not begun")
-        elif told.number > self._number:
-            self._catch_up(told.run, self._number, told.number)
+        have = self._number if told.run == self.run else 0
+        if told.number > have:
+            if not catch_up:
+                raise Behind
+            self._catch_up(told.run, have, told.number)
+        elif told.run != self.run and not told.events:
+            raise NotAsPublished(f"run {told.run} has not begun")
         self._take_all(told.run, told.number, told.events)
 
     def _catch_up(self, run: int, first: int, end: int) -> None:

@@ -164,8 +164,10 @@ class Replica:
                   form.stopped if self.revised() else None)  # fmt: skip
         for field, array, shape in zip(Sums._fields[3:], event[3:], wanted, strict=True):
             if (array is None) != (shape is None):
-                raise NotAsPublished(f"sums.{field}: got {'nothing' if array is None else 'numbers'}, expected otherwise")
-            if shape is not None:
+                raise NotAsPublished(
+                    f"sums.{field}: got {'nothing' if array is None else 'numbers'}, expected otherwise"
+                )
+            if shape is not None and array is not None:
                 check_numbers(f"sums.{field}", array, shape)
         inside = self._name not in (*event.absent, *event.excluded)
         own, most = row.answer.terms[1], self.opening.largest_leverage * len(self.opening.names)

@@ -37,7 +37,7 @@ class Form:
         self.stopped = (V + 1, p, H, PUBLIC_FEATURES)
 
     def forecast_terms(self, revised: bool) -> list[tuple[int, ...]]:
-        """Of the terms that come with a forecast. revised: whether scales have changed, and blocks stop saying things."""
+        """Of the terms that come with a forecast. revised: whether blocks were fitted anew, and stop saying things."""
         shapes: list[tuple[int, ...]] = [self.said, self.leverage]
         shapes += [self.recalled] if self.horizon > 1 else []
         return shapes + ([self.stopped] if revised else [])

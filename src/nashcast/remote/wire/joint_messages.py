@@ -155,6 +155,16 @@ class LogPart(NamedTuple):
     events: tuple[bytes, ...]
 
 
+def is_said(data: bytes) -> bool:
+    """Whether these bytes are an agent's answer, as `pack` writes it, rather than its hello."""
+    return b"\xa4type\xa4said" in data[:24]
+
+
+def is_told(data: bytes) -> bool:
+    """Whether these bytes are a message of the joint game to all agents, rather than a notice."""
+    return b"\xa4type\xa4told" in data[:24]
+
+
 def event_bytes(event: Event) -> bytes:
     return pack(event)
 
@@ -169,9 +179,9 @@ def chained(before: bytes, event: bytes) -> bytes:
 
 
 def players_of(flags: bytes, names: tuple[str, ...]) -> frozenset[str]:
-    """Whom the bits of `Told.players` mean.
+    r"""Whom the bits of `Told.players` mean.
 
-    >>> sorted(players_of(b"\\x05", ("a", "b", "c")))
+    >>> sorted(players_of(b"\x05", ("a", "b", "c")))
     ['a', 'c']
     """
     return frozenset(name for i, name in enumerate(names) if i // 8 < len(flags) and flags[i // 8] >> (i % 8) & 1)
