@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
 
 import nashcast as nc
+
+from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
 
 
 def assert_same(found, expected, most=1e-12):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from joint_teams import make_joint, make_owner, make_stream, make_team, run
 
 import nashcast as nc
 from nashcast.errors import InvalidInput
@@ -10,6 +9,7 @@ from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.wire.format import unpack
 from nashcast.remote.wire.joint_messages import Said
 
+from joint_teams import make_joint, make_owner, make_stream, make_team, run
 from masked_teams import settings_for
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from nashcast import validation as check
+from nashcast.agents.arrangement import BASELINES, JOINT
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.state import saved
@@ -127,6 +128,11 @@ class Hub:
     def names(self) -> list[str]:
         """The agents', in their order, whether they are there or not."""
         return list(self._remote.names)
+
+    @property
+    def members(self) -> list[str]:
+        """Whose forecasts are mixed: the agents', and in the joint game the baselines and the game itself."""
+        return [BASELINES, *self.names, JOINT] if isinstance(self._remote, JointHub) else self.names
 
     @property
     def run(self) -> int:
