@@ -31,7 +31,7 @@ RAW = b"raw "
 
 
 class AgentSpec(NamedTuple):
-    """state: a file, or None to keep nothing.   game: "joint", or the paper's.   trusted: the agents' keys, for masks."""
+    """state: a file, or None to keep nothing.   game: joint or lookback.   trusted: the agents' keys, for masks."""
 
     name: str
     encoder: str

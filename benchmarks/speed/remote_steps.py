@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -107,7 +107,7 @@ class Bench:
     def hub(self, agents: list[AgentSpec], game: str, states: bool) -> Iterator[MeasuredHub]:
         """With all its agents there."""
         names, state = [agent.name for agent in agents], self.folder / "hub.state" if states else False
-        settings = {} if game == "joint" else {"game": LookbackGame(lookback=LOOKBACK, placement=game)}
+        settings: dict[str, Any] = {} if game == "joint" else {"game": LookbackGame(lookback=LOOKBACK, placement=game)}
         for path in self.folder.glob("*.state"):
             path.unlink()
         self._pool.start(f"{self._broker.url}/bench", self.folder, agents)

@@ -59,7 +59,7 @@ class LocalLine:
             self.answers.append((name, answer))
         return {name: answer or Failure("no answer") for name, answer in found.items()}
 
-    def tell(self, data):
+    def tell(self, data, now=False):
         for name, owner in self.owners.items():
             if self.lose(name, len(self.asked) - 1) != "before":
                 assert owner.hear(data) is None

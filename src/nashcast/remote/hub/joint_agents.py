@@ -50,8 +50,8 @@ class JointLine(Protocol):
         """One message to all agents; what `read` makes of the answers of those named, or why there is none."""
         ...
 
-    def tell(self, data: bytes) -> None:
-        """One message to all agents, without answers."""
+    def tell(self, data: bytes, now: bool = False) -> None:
+        """One message to all agents, without answers. now: it leaves before this returns, with all before it."""
         ...
 
     def keep(self, step: int, data: bytes) -> None:
@@ -207,6 +207,11 @@ class JointAgents:
     def keep_log(self) -> None:
         """Have the durable log told what it does not hold yet."""
         self._line.keep(self._history.step, self.log.part(self._history.step))
+
+    def publish(self) -> None:
+        """Tell agents what is new, so that they learn before the next row begins."""
+        if self.log.unsaid:
+            self._line.tell(self.log.told(NOTHING), now=True)
 
     @property
     def last_absent(self) -> tuple[object, dict[int, str]] | None:

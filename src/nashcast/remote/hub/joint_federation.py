@@ -164,6 +164,8 @@ class JointHub:
         if self.agents is not None:
             self.agents.keep_log()
         self._on_learnt()
+        if self.agents is not None:
+            self.agents.publish()  # what was told is in the hub's state
 
 
 _OF_LOOP = ("game", "mixing", "horizon", "season", "seed")

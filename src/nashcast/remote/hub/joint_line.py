@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from nashcast.remote.hub.bus import Bus
@@ -9,6 +10,9 @@ from nashcast.remote.hub.joint_answers import ReadAnswer
 from nashcast.remote.wire.joint_messages import Said
 from nashcast.remote.wire.subjects import everybody_subject
 from nashcast.remote.wire.transport import Failure
+
+# Turns of the event loop in which the client writes what was published.
+_TURNS = 3
 
 
 class BusLine:
@@ -28,10 +32,20 @@ class BusLine:
 
         return self._bus.announce(data, names, counted)
 
-    def tell(self, data: bytes) -> None:
-        """It leaves with the next question, or before it, while the caller does something else."""
+    def tell(self, data: bytes, now: bool = False) -> None:
+        """Else it leaves with the next message, or soon, while the caller does something else."""
         self.traffic["down"] += len(data)
-        self._bus.start(self._bus.client.publish(everybody_subject(self._federation), data))
+        if now:
+            self._bus.run(self._published(data))
+        else:
+            self._bus.start(self._bus.client.publish(everybody_subject(self._federation), data))
+
+    async def _published(self, data: bytes) -> None:
+        client = self._bus.client
+        if client.is_connected:  # else it is read from the log
+            await client.publish(everybody_subject(self._federation), data)
+            for _ in range(_TURNS):  # until the client's own task has written it
+                await asyncio.sleep(0)
 
     def keep(self, step: int, data: bytes) -> None:
         self._store(step, data)
