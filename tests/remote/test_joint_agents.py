@@ -1,9 +1,12 @@
 """The joint game with agents elsewhere: the same numbers as in one process, in one round a step."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.remote.wire.joint_messages import ASKS, EVENTS, LogPart, Own, Said, Told, Traits
 
 from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
 
@@ -101,3 +104,12 @@ def test_a_second_input_in_a_step_is_not_published():
     assert hub.federation.health["absences"] == {}
     run(hub.federation, X[31:], Y[31:])
     assert hub.federation.health["absences"] == {}
+
+
+def test_the_page_names_every_message_event_and_field():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "remote-protocol.md").read_text()
+    rows = {cells[1].strip(): line for line in page.splitlines() if len(cells := line.split("|")) > 2}
+    for kind in (Told, Said, LogPart, *EVENTS):
+        assert all(f"`{field}`" in rows[f"`{kind.__name__}`"] for field in kind._fields)
+    assert all(f"`{field}`" in rows["`Said`"] for field in (*Traits._fields, *Own._fields))
+    assert all(f'"{ask}"' in rows["`Told`"] for ask in ASKS)
