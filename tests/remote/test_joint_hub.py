@@ -1,5 +1,7 @@
 """The joint game over a real broker with mutual TLS, each owner in a process of its own."""
 
+import logging
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ NAMES = [f"agent-{i:02}" for i in range(4)]
 
 
 def serve(i, share, url, folder, state, trusted):
+    logging.basicConfig(level=logging.INFO, force=True)
     agent = make_team(len(NAMES), share)[i]
     key, certs = f"{folder}/{agent.name}.seed", f"{folder}/certs"
     serve_agent(agent, url, key=key, certs=certs, state=state, trusted=trusted)
@@ -53,7 +56,7 @@ def hub_at(running, **settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("horizon", "y_dim"), [(1, 1), (3, 2)])
-def test_over_a_broker_the_numbers_are_those_of_one_process(running, forked, horizon, y_dim):
+def test_over_a_broker_the_numbers_are_those_of_one_process(running, forked, tmp_path, horizon, y_dim):
     X, Y = make_stream(300, y_dim, missing=0.03)
     settings = {"horizon": horizon, "y_dim": y_dim, "start": np.zeros(y_dim)}
     late = {t: {t - 5: np.nan_to_num(Y[t - 6])} for t in range(20, 290) if np.isnan(Y[t - 5]).any()}
@@ -64,6 +67,9 @@ def test_over_a_broker_the_numbers_are_those_of_one_process(running, forked, hor
         got = run(hub.federation, X, Y, late)
         assert hub.federation.health["absences"] == {}
         assert hub.traffic["turns"] < 1.2 * len(X)
+    said = (tmp_path / "0.log").read_text()
+    assert "begins" in said or "ends" in said
+    assert "missed events" not in said  # messages come in their order, and none has to be read from the log
     expected = run(nc.Federation(make_team(), **settings), X, Y, late)
     assert np.abs((got - expected) / np.maximum(1.0, np.abs(expected))).max() <= 1e-12
 

@@ -39,10 +39,14 @@ AWAY = "not connected"
 
 
 class Together(NamedTuple):
-    """A message to all agents at once. read: of an agent's name and bytes its answer, or None if it is to another."""
+    """A message to all agents at once. read: of an agent's name and bytes its answer, or None if it is to another.
+
+    before: publishes what agents are to hear first.
+    """
 
     data: bytes
     read: Callable[[str, bytes], Any]
+    before: Callable[[], Awaitable[None]]
 
 
 class _Round:
@@ -111,15 +115,13 @@ class Bus:
         """Every turn to its agent's own subject, all at once; the replies, and why there are none."""
         return self._loop.run(self._exchange(turns, self._deadlines if deadline is None else Fixed(deadline)))
 
-    def announce(
-        self, data: bytes, names: Sequence[str], read: Callable[[str, bytes], Any], deadline: float | None = None
-    ) -> dict[str, Any]:
+    def announce(self, names: Sequence[str], together: Together, deadline: float | None = None) -> dict[str, Any]:
         """One message to all agents at once. Answers come to `answered`, and are what `read` makes of them, if any.
 
         Agents that do not answer in a while are asked the same again, each by itself.
         """
         deadlines = self._deadlines if deadline is None else Fixed(deadline)
-        return self._loop.run(self._exchange(dict.fromkeys(names, data), deadlines, Together(data, read)))
+        return self._loop.run(self._exchange(dict.fromkeys(names, together.data), deadlines, together))
 
     def answered(self, name: str, data: bytes) -> None:
         """An agent's answer to what was announced; one that is too late is not read."""
@@ -172,6 +174,7 @@ class Bus:
         if together is None:
             await self._send(now, now.names)
         else:
+            await together.before()
             await self.client.publish(everybody_subject(self._federation), together.data)
         while now.open or self._may_return(now):
             await self.wait_for_broker()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 
-from nashcast.remote.hub.bus import Bus
+from nashcast.remote.hub.bus import Bus, Together
 from nashcast.remote.hub.joint_answers import ReadAnswer
 from nashcast.remote.wire.joint_messages import Said
 from nashcast.remote.wire.subjects import everybody_subject
@@ -21,6 +22,7 @@ class BusLine:
     def __init__(self, bus: Bus, federation: str, greet: Callable[[], None], store: Callable[[int, bytes], None]):
         self._bus, self._federation, self._greet, self._store = bus, federation, greet, store
         self.traffic = {"down": 0, "up": 0}
+        self._waiting: deque[bytes] = deque()
 
     def ask(self, data: bytes, names: Sequence[str], read: ReadAnswer) -> dict[str, Said | Failure]:
         self._greet()
@@ -30,22 +32,27 @@ class BusLine:
             self.traffic["up"] += len(answer)
             return read(name, answer)
 
-        return self._bus.announce(data, names, counted)
+        return self._bus.announce(names, Together(data, counted, self._publish))
 
     def tell(self, data: bytes, now: bool = False) -> None:
         """Else it leaves with the next message, or soon, while the caller does something else."""
         self.traffic["down"] += len(data)
+        self._waiting.append(data)
         if now:
-            self._bus.run(self._published(data))
+            self._bus.run(self._written())
         else:
-            self._bus.start(self._bus.client.publish(everybody_subject(self._federation), data))
+            self._bus.start(self._publish())
 
-    async def _published(self, data: bytes) -> None:
+    async def _publish(self) -> None:
+        """All that waits, in its order: whatever is to be published comes after it."""
         client = self._bus.client
-        if client.is_connected:  # else it is read from the log
-            await client.publish(everybody_subject(self._federation), data)
-            for _ in range(_TURNS):  # until the client's own task has written it
-                await asyncio.sleep(0)
+        while self._waiting and client.is_connected:  # what is lost with a connection is read from the log
+            await client.publish(everybody_subject(self._federation), self._waiting.popleft())
+
+    async def _written(self) -> None:
+        await self._publish()
+        for _ in range(_TURNS):  # until the client's own task has written it
+            await asyncio.sleep(0)
 
     def keep(self, step: int, data: bytes) -> None:
         self._store(step, data)
