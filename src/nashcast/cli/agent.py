@@ -35,10 +35,15 @@ def add_to(commands) -> None:
     agent.add_argument("--key", metavar="FILE", help="the seed that `nashcast enroll request` wrote")
     agent.add_argument("--folder", metavar="FOLDER", help="join: where the agent's files are kept (NAME)")
     agent.add_argument("--certs", metavar="FOLDER", help="ca.pem, NAME.pem and NAME-key.pem, for TLS")
+    agent.add_argument("--game", choices=("joint", "lookback"), default="joint", help="the hub's game (joint)")
     agent.add_argument(
-        "--share", choices=("forecasts", "sums", "moments", "features"), default="sums",
-        help="what may leave: forecasts only (no part in games); its terms of sums, for spread games (the default); "
-        "moments of its features, for games on the hub; the features too",
+        "--inputs", type=_inputs, metavar="A,B,…", help="inputs it may see, by place or name, in the joint game (all)"
+    )
+    agent.add_argument(
+        "--share", choices=("joint", "forecasts", "sums", "moments", "features"),
+        help="what may leave. Joint game: joint, its terms of sums under masks (default with --trusted), or forecasts, "
+        "its forecasts and terms (default without). Look-back game: forecasts only; sums, its terms of a spread "
+        "game (default); moments of its features, for games on the hub; features",
     )  # fmt: skip
     agent.add_argument("--state", metavar="FILE", help="where to keep what it learns, to go on after a restart")
     agent.add_argument(
@@ -88,7 +93,10 @@ def run(chosen: argparse.Namespace) -> None:
 def run_agent(chosen: argparse.Namespace) -> None:
     from nashcast import seeds
     from nashcast import validation as check
+    from nashcast.agents.agent import Agent
     from nashcast.agents.paper_agent import PaperAgent
+    from nashcast.agents.protocol import SHARE_WORDS
+    from nashcast.errors import InvalidInput
     from nashcast.experiments.run_encoders import encoder_from
     from nashcast.remote.owner.runner import serve_agent
 
@@ -98,17 +106,33 @@ def run_agent(chosen: argparse.Namespace) -> None:
     )
     given = {name: getattr(chosen, name) for name in ("ridge", "decay", "window", "forgetting")}
     settings = {name: value for name, value in given.items() if value is not None}
-    agent = PaperAgent(encoder, name=chosen.name, share=chosen.share, **settings)
-    print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
+    share = chosen.share or _usual_share(chosen.game, chosen.trusted is not None)
+    if chosen.game == "joint":
+        if settings:
+            remedy = "Leave it out, or pass --game lookback."
+            raise InvalidInput(f"--{next(iter(settings))}", "a setting of the look-back game", remedy)
+        agent = Agent(encoder, name=chosen.name, share=share, inputs=chosen.inputs)
+    else:
+        agent = PaperAgent(encoder, name=chosen.name, share=share, **settings)
+        print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
+    print(f"{chosen.name} shares {share}: {SHARE_WORDS[share]}", file=sys.stderr, flush=True)
     with _Log(chosen.log) as log:
         owner = serve_agent(
             agent, chosen.hub, key=chosen.key, certs=chosen.certs, state=chosen.state, sent=log,
             trusted=chosen.trusted, patience=chosen.wait,
         )  # fmt: skip
     if chosen.json:
-        print_json({"name": chosen.name, "share": chosen.share, "sent": dict(owner.sent)})
+        print_json({"name": chosen.name, "share": share, "sent": dict(owner.sent)})
     else:
-        print(page(chosen.name, chosen.share, owner.sent))
+        print(page(chosen.name, share, owner.sent))
+
+
+def _usual_share(game: str, masks: bool) -> str:
+    return "sums" if game == "lookback" else "joint" if masks else "forecasts"
+
+
+def _inputs(text: str) -> list[int | str]:
+    return [int(part) if part.isdecimal() else part for part in text.split(",")]
 
 
 def page(name: str, share: str, sent: Counter[str]) -> str:

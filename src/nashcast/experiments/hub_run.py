@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,15 +42,17 @@ def run_hub(
     """folder: of the run: what it has done so far, and its record in the end.   say: told what happens, a line each."""
     stream = open_config_stream(config)
     _same_run(folder, {**config.settings(), "digest": stream_digest(stream)}, fresh)
-    warm_up()
-    options = {"masked": True} if config.masked else {}
+    options: dict[str, Any] = {"masked": True} if config.masked else {}
+    if not config.joint:
+        warm_up()
+        options["game"] = config.game
     with broker_and_desk(config.hub, config.broker, config.certs) as address, Hub(
         config.hub, agents=_come(config, say), url=address, certs=config.certs, deadline=config.deadline,
-        state=folder / STATE, fresh=fresh, game=config.game, y_dim=stream.targets.shape[1], start=stream.start,
+        state=folder / STATE, fresh=fresh, y_dim=stream.targets.shape[1], start=stream.start,
         seed=config.seed, **config.federation, **options,
     ) as hub:  # fmt: skip
-        names, federation = hub.names, hub.federation
-        say(f"hub of {hub.name} at {hub.url}, for {', '.join(names)}")
+        names, federation = hub.members, hub.federation
+        say(f"hub of {hub.name} at {hub.url}, for {', '.join(hub.names)}")
         if federation.step:
             say(f"going on at step {federation.step} of {len(stream.targets)}")
         if federation.step < len(stream.targets):
