@@ -27,7 +27,7 @@ from nashcast.client import Client
 from nashcast.errors import NashcastError
 from nashcast.remote.broker.server import EmbeddedBroker
 from nashcast.service.extras import need_server
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
 
 MEMBERS = (
     Organisation("tide-desk", "linear", {"lags": 4}, "features", window=10),

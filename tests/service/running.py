@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from nashcast.service.entries import LABEL, OBSERVATION
-from nashcast.service.intake import Item
-from nashcast.service.journal import Journal
-from nashcast.service.journal_read import JournalReader
-from nashcast.service.made import make_federation
-from nashcast.service.recovery import recover
-from nashcast.service.settings import load_served
-from nashcast.service.worker import Worker
+from nashcast.service.journal.entries import LABEL, OBSERVATION
+from nashcast.service.journal.journal import Journal
+from nashcast.service.journal.reader import JournalReader
+from nashcast.service.streams.factory import make_federation
+from nashcast.service.streams.intake import Item
+from nashcast.service.streams.recovery import recover
+from nashcast.service.streams.settings import load_served
+from nashcast.service.streams.worker import Worker
 
 from served import FILE, federation_file, series
 

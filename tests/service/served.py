@@ -12,9 +12,9 @@ import numpy as np
 
 from nashcast import Client, default_federation
 from nashcast.experiments.build import maker
-from nashcast.service.entries import ENTRY_COLUMNS, LABEL, read_entry
-from nashcast.service.settings import load_served
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
+from nashcast.service.journal.entries import ENTRY_COLUMNS, LABEL, read_entry
+from nashcast.service.streams.settings import load_served
 
 FILE = """
 name = "three agents"

@@ -12,9 +12,9 @@ import pytest
 
 from nashcast.cli.main import main
 from nashcast.experiments.config import load
-from nashcast.service.made import make_federation
-from nashcast.service.settings import SERVE, load_served
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
+from nashcast.service.streams.factory import make_federation
+from nashcast.service.streams.settings import SERVE, load_served
 
 from served import FILE, MEMBERS, Served, federation_file
 

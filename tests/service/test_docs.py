@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nashcast.cli.main import parser
-from nashcast.service.settings import load_served
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
+from nashcast.service.streams.settings import load_served
 
 from served import Served
 

@@ -44,7 +44,7 @@ def add_to(commands) -> None:
 
 
 def run_export(chosen: argparse.Namespace) -> None:
-    from nashcast.service.journal_export import export
+    from nashcast.service.journal.export import export
 
     rows = export(chosen.folder, chosen.out, first=chosen.first, last=chosen.last)
     if chosen.json:
@@ -54,8 +54,8 @@ def run_export(chosen: argparse.Namespace) -> None:
 
 
 def run_check(chosen: argparse.Namespace) -> None:
-    from nashcast.service.journal_read import JournalReader
-    from nashcast.service.journal_schema import JournalDamaged
+    from nashcast.service.journal.reader import JournalReader
+    from nashcast.service.journal.schema import JournalDamaged
 
     reader = JournalReader(chosen.folder)
     try:
@@ -71,7 +71,7 @@ def run_check(chosen: argparse.Namespace) -> None:
 
 
 def run_salvage(chosen: argparse.Namespace) -> None:
-    from nashcast.service.salvage import salvage
+    from nashcast.service.journal.salvage import salvage
 
     found = salvage(chosen.folder, chosen.out, until=chosen.until)
     if chosen.json:

@@ -83,7 +83,7 @@ def _token_parser() -> argparse.ArgumentParser:
 
 
 def _token_file(chosen: argparse.Namespace):
-    from nashcast.service.tokens import TokenFile
+    from nashcast.service.http.tokens import TokenFile
 
     return TokenFile(chosen.token_file or chosen.journal / TOKENS)
 
@@ -93,9 +93,9 @@ def main(chosen: argparse.Namespace) -> None:
 
     need_server()
     from nashcast import validation as check
-    from nashcast.service.server import Address, bind, check_address, serve
-    from nashcast.service.settings import load_served
-    from nashcast.service.state import Limits, Service
+    from nashcast.service.http.server import Address, bind, check_address, serve
+    from nashcast.service.streams.settings import load_served
+    from nashcast.service.streams.state import Limits, Service
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
@@ -158,7 +158,7 @@ def token_add(chosen: argparse.Namespace) -> None:
 def token_list(chosen: argparse.Namespace) -> None:
     import time
 
-    from nashcast.service.tokens import shown_time
+    from nashcast.service.http.tokens import shown_time
 
     tokens, now = _token_file(chosen).all(), time.time()
     if chosen.json:
