@@ -36,8 +36,9 @@ PAGES = Path(__file__).parents[2] / "docs"
         (("y_dim = 1", "y_dim = 1\ncoverages = 0.9"), "serve.coverages: got 0.9. Pass a list of numbers."),
         (("y_dim = 1", "y_dim = 1\nretain = 5"), "serve.retain: got 5. Pass at least 1000 steps, or false for all."),
         (("y_dim = 1", "y_dim = 1\ndeadline = -1"), "serve.deadline: got -1. Pass a number > 0."),
-        (("y_dim = 1", "y_dim = 1\ndeadline = 1"), "serve.deadline: got 1. Leave it out. Deadlines are for agents"),
-        (("seed = 7", "horizon = 7"), "horizon: got 7. Leave it out: the service forecasts the next step."),
+        (("y_dim = 1", "y_dim = 1\ntime_step = 0"), "serve.time_step: got 0. Pass a number > 0."),
+        (("y_dim = 1", "y_dim = 1\nmemory = 1"), "serve.memory: got int 1. Pass a whole number ≥ 64."),
+        (("seed = 7", "horizon = 0"), "horizon: got int 0. Pass a whole number ≥ 1."),
         (("snapshot_every = 40", "snapshot_every = 0"), "serve.snapshot_every: got int 0"),
         (("y_dim = 1", "y_dim = 1\ncoverages = []"), "serve.coverages: got an empty list. Pass at least one"),
         ((FILE[FILE.index("[[agents]]") :], "[paper]"), "agents: got the default agents with [paper]. Add tables"),
@@ -143,7 +144,7 @@ def test_every_key_and_option_is_documented():
         "--open",
     ):
         assert f"`{option}" in page
-    for option in ("--max-body", "--rate", "--readers", "--accept-changes"):
+    for option in ("--max-body", "--rate", "--readers", "--accept-changes", "--workers"):
         assert f"`{option}" in page
 
 

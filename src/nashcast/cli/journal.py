@@ -21,6 +21,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     exported.add_argument("folder", metavar="FOLDER", type=Path)
     exported.add_argument("out", metavar="OUT", type=Path, help="a file that ends in .csv or .parquet")
+    exported.add_argument("--stream", metavar="NAME", help="the stream, where there is more than one")
     exported.add_argument("--from", dest="first", type=int, metavar="STEP", help="the first step (the oldest kept)")
     exported.add_argument("--to", dest="last", type=int, metavar="STEP", help="the last step (the newest)")
     exported.set_defaults(run=run_export)
@@ -46,7 +47,7 @@ def add_to(commands) -> None:
 def run_export(chosen: argparse.Namespace) -> None:
     from nashcast.service.journal.export import export
 
-    rows = export(chosen.folder, chosen.out, first=chosen.first, last=chosen.last)
+    rows = export(chosen.folder, chosen.out, stream=chosen.stream, first=chosen.first, last=chosen.last)
     if chosen.json:
         print_json({"out": str(chosen.out), "rows": rows})
     else:
@@ -58,16 +59,28 @@ def run_check(chosen: argparse.Namespace) -> None:
     from nashcast.service.journal.schema import JournalDamaged
 
     reader = JournalReader(chosen.folder)
+    rows = []
     try:
-        entries, step, wrong = reader.sound()
+        for name in reader.names():
+            entries, step, wrong = reader.named(name).sound()
+            rows.append(
+                {"stream": name, "sound": wrong is None, "entries": entries, "last_step": step, "damage": wrong}
+            )
     finally:
         reader.close()
+    damaged = [row for row in rows if not row["sound"]]
     if chosen.json:
-        print_json({"sound": wrong is None, "entries": entries, "last_step": step, "damage": wrong})
-    elif wrong is None:
-        print(f"{chosen.folder}: {entries:,} entries, all sound, the last of step {step}")
-    if wrong is not None:
-        raise JournalDamaged(f"{chosen.folder}: {entries:,} entries are sound, the last of step {step}; then: {wrong}.")
+        print_json({"sound": not damaged, "streams": rows})
+    else:
+        for row in rows:
+            end = "all sound" if row["sound"] else "sound up to there"
+            print(f"{row['stream']}: {row['entries']:,} entries, {end}, the last of step {row['last_step']}")
+    if damaged:
+        first = damaged[0]
+        raise JournalDamaged(
+            f"{chosen.folder}: {first['entries']:,} entries of {first['stream']} are sound, the last of step "
+            f"{first['last_step']}; then: {first['damage']}."
+        )
 
 
 def run_salvage(chosen: argparse.Namespace) -> None:
@@ -75,8 +88,9 @@ def run_salvage(chosen: argparse.Namespace) -> None:
 
     found = salvage(chosen.folder, chosen.out, until=chosen.until)
     if chosen.json:
-        print_json({"out": str(chosen.out), **found._asdict()})
+        print_json({"out": str(chosen.out), "streams": [each._asdict() for each in found]})
         return
-    print(f"{chosen.out}: {found.entries:,} entries, up to step {found.last_step}")
-    if found.stopped is not None:
-        print(f"  then: {found.stopped}")
+    for each in found:
+        print(f"{chosen.out}: {each.stream}: {each.entries:,} entries, up to step {each.last_step}")
+        if each.stopped is not None:
+            print(f"  then: {each.stopped}")

@@ -1,9 +1,10 @@
-"""`nashcast serve federation.toml`: a federation behind HTTP; `nashcast serve token …`: who may use it."""
+"""`nashcast serve FOLDER`: federations behind HTTP, one for each stream; `nashcast serve token …`: who may use it."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -15,11 +16,17 @@ TOKENS = "tokens.json"
 def add_to(commands) -> None:
     serve = commands.add_parser(
         "serve",
-        help="serve a federation over HTTP",
-        description="Serve the federation a TOML file describes: observations in, forecasts with bounds out, every one "
-        "of them in a journal that survives restarts. `nashcast serve token --help`: who may use it.",
+        help="serve federations over HTTP",
+        description="Serve the federations that TOML files describe, one for each stream: observations in, forecasts "
+        "with bounds out, all of them in one journal that survives restarts. `nashcast serve token --help`: tokens.",
     )
-    serve.add_argument("file", metavar="FILE", help="TOML file with a table [serve]; or: token add | list | revoke")
+    serve.add_argument(
+        "file", metavar="FOLDER", type=Path,
+        help="folder of TOML files with a table [serve], a stream each; or one such file; or: token …",
+    )  # fmt: skip
+    serve.add_argument(
+        "--workers", type=int, metavar="N", help="processes that compute (default: one for each core)"
+    )  # fmt: skip
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
     serve.add_argument("--port", type=int, default=8500, help="(8500)")
     add_journal(serve)
@@ -94,12 +101,15 @@ def main(chosen: argparse.Namespace) -> None:
     need_server()
     from nashcast import validation as check
     from nashcast.service.http.server import Address, bind, check_address, serve
-    from nashcast.service.streams.settings import load_served
-    from nashcast.service.streams.state import Limits, Service
+    from nashcast.service.streams.limits import Limits
+    from nashcast.service.streams.registry import read_files
+    from nashcast.service.streams.service import Service
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    config = load_served(chosen.file)
+    declared = read_files(chosen.file)
+    workers = len(os.sched_getaffinity(0)) if chosen.workers is None else chosen.workers
+    check.integer("workers", workers, min=1, max=1000)
     limits = Limits(
         check.integer("max-body", chosen.max_body, min=1000), check.number("rate", chosen.rate, min=1.0),
         check.integer("readers", chosen.readers, min=0),
@@ -111,7 +121,10 @@ def main(chosen: argparse.Namespace) -> None:
     address = address._replace(port=listener.getsockname()[1])
     try:
         first = None if tokens is None or tokens.all() else _first_tokens(tokens)
-        service = Service(config, chosen.journal, tokens=tokens, limits=limits, accept_changes=chosen.accept_changes)
+        service = Service(
+            declared, chosen.journal, tokens=tokens, limits=limits, workers=workers,
+            accept_changes=chosen.accept_changes,
+        )  # fmt: skip
         service.open()
         serve(service, address, listener, lambda: _say(chosen, address, service, first))
     finally:
@@ -132,12 +145,13 @@ def _say(chosen: argparse.Namespace, address, service, first: tuple[str, str] | 
     # What follows the # stays in the browser: no request, log or proxy sees it.
     page = address.url + ("/" if first is None else f"/#token={first[1]}")
     if chosen.json:
-        step = service.recovered.live.step
         made = {} if first is None else {"token": first[0]}
-        print_json({"url": address.url, "page": page, "step": step, "replayed": service.recovered.replayed, **made})
+        print_json({"url": address.url, "page": page, "streams": sorted(service.streams), **made})
         sys.stdout.flush()
         return
-    print(f"serving {service.config.federation.name} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
+    count = len(service.streams)
+    what = next(iter(service.streams)) if count == 1 else f"{count} streams"
+    print(f"serving {what} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
     if first is not None:
         print(f"a first token, with scope admin, shown only now: {first[0]}")
     asks = "" if first is not None or chosen.open else "; it asks for a token with scope read"

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from asking import ask, refused
+from asking import ONE, ask, refused
 from served import entries
 
 FUZZED = [
@@ -59,36 +59,41 @@ FUZZED = [
 
 @pytest.mark.parametrize(("body", "status", "words"), FUZZED)
 def test_bodies_that_cannot_be_used_are_refused_with_a_message_and_nothing_is_stored(served, body, status, words):
-    got, _, message = refused(served, "POST", "/v1/observations", body)
+    got, _, message = refused(served, "POST", f"{ONE}/observations", body)
     assert (got, words in message) == (status, True), message
     assert len(entries(served.journal)) == 1
 
 
 def test_labels_and_save_points_are_checked_too(served):
     for path, body, status, words in (
-        ("/v1/labels", {"step": 0, "y": [3, 5]}, 409, "another target than the one that step 0 has"),
-        ("/v1/labels", {"step": 5, "y": [3, 5]}, 409, "the last observation is of step 0"),
-        ("/v1/labels", {"y": [3, 5]}, 422, "step: got nothing"),
-        ("/v1/labels", {"step": 0, "y": None}, 422, "y: got null"),
-        ("/v1/labels", {"labels": [{"step": 0, "y": [3, 4], "x": 1}]}, 422, "labels[0].x: got a name that is not"),
-        ("/v1/savepoints", {"name": "../x"}, 422, "small letters, digits and dashes"),
-        ("/v1/savepoints", {"name": "A"}, 422, 'name: got "A"'),
-        ("/v1/savepoints", {}, 422, "name: got null"),
+        (f"{ONE}/labels", {"step": 0, "y": [3, 5]}, 409, "another target than the one that step 0 has"),
+        (f"{ONE}/labels", {"step": 5, "y": [3, 5]}, 409, "the last observation is of step 0"),
+        (f"{ONE}/labels", {"y": [3, 5]}, 422, "step: got nothing"),
+        (f"{ONE}/labels", {"step": 0, "y": None}, 422, "y: got null"),
+        (
+            f"{ONE}/labels",
+            {"labels": [{"step": 0, "y": [3, 4], "x": 1}]},
+            422,
+            "labels[0].x: got a name that is not",
+        ),
+        (f"{ONE}/savepoints", {"name": "../x"}, 422, "small letters, digits and dashes"),
+        (f"{ONE}/savepoints", {"name": "A"}, 422, 'name: got "A"'),
+        (f"{ONE}/savepoints", {}, 422, "name: got null"),
     ):
         got, _, message = refused(served, "POST", path, body)
         assert (got, words in message) == (status, True), message
-    assert ask(served, "POST", "/v1/labels", {"step": 0, "y": [3, 4]})[0] == 200  # known already, and the same
+    assert ask(served, "POST", f"{ONE}/labels", {"step": 0, "y": [3, 4]})[0] == 200  # known already, and the same
     assert len(entries(served.journal)) == 1
     for query in ("from=-1", "limit=0", "limit=1001", "every=0", "to=x", "from=1e3", "from=", "from=99999999999999999"):
-        assert refused(served, "GET", f"/v1/history?{query}")[0] == 422
+        assert refused(served, "GET", f"{ONE}/history?{query}")[0] == 422
 
 
 def test_a_body_must_be_announced_as_json_and_stay_below_the_limit(served):
     body = b'{"x":[1,2],"y":[1,2]}'
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        assert refused(served, "POST", "/v1/observations", body, headers={"Content-Type": kind})[0] == 415
+        assert refused(served, "POST", f"{ONE}/observations", body, headers={"Content-Type": kind})[0] == 415
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as line:  # without saying how long
-        head = f"POST /v1/observations HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.secrets['boss']}\r\n"
+        head = f"POST {ONE}/observations HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.secrets['boss']}\r\n"
         line.sendall(f"{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
         line.sendall((b"%x\r\n" % 30_000) + b" " * 30_000 + b"\r\n0\r\n\r\n")
         assert line.recv(12) == b"HTTP/1.1 413"

@@ -7,13 +7,43 @@ import numpy as np
 import pytest
 
 from nashcast.cli.main import main
+from nashcast.client import ServiceRefused
 from nashcast.errors import NashcastError
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import MIGRATIONS, VERSION
 from nashcast.service.streams.intake import Conflict
 
 from running import Running, filled, forecasts
-from served import DEFAULT, FILE, PAPERS, RULE, entries, series, uninterrupted
+from served import DEFAULT, FILE, PAPERS, RULE, Served, entries, recorded, series, uninterrupted
+
+# The tables of the first version, with what the one stream has.
+BACK_TO_1 = """
+CREATE TABLE old_entries (
+    seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, step INTEGER NOT NULL, key TEXT, x BLOB, y BLOB, at REAL NOT NULL,
+    chain INTEGER NOT NULL
+);
+INSERT INTO old_entries SELECT seq, kind, step, key, x, y, at, chain FROM entries;
+CREATE TABLE old_forecasts (
+    step INTEGER PRIMARY KEY, seq INTEGER NOT NULL, forecast BLOB NOT NULL, bounds BLOB NOT NULL,
+    weights BLOB NOT NULL, agents BLOB NOT NULL, beside BLOB, absent TEXT, flags INTEGER NOT NULL, crc INTEGER NOT NULL
+);
+INSERT INTO old_forecasts
+    SELECT step, seq, forecast, bounds, weights, agents, beside, absent, flags, crc FROM forecasts;
+CREATE TABLE old_snapshots (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL, step INTEGER NOT NULL, chain INTEGER NOT NULL,
+    at REAL NOT NULL, name TEXT UNIQUE, folder TEXT NOT NULL, files TEXT NOT NULL
+);
+INSERT INTO old_snapshots SELECT id, seq, step, chain, at, name, folder, files FROM snapshots;
+INSERT INTO meta SELECT 'identity', identity FROM streams UNION SELECT 'shape', shape FROM streams;
+DROP TABLE entries; DROP TABLE forecasts; DROP TABLE snapshots; DROP TABLE withdrawn; DROP TABLE streams;
+DROP INDEX log_by_stream; ALTER TABLE log DROP COLUMN stream;
+ALTER TABLE old_entries RENAME TO entries;
+ALTER TABLE old_forecasts RENAME TO forecasts;
+ALTER TABLE old_snapshots RENAME TO snapshots;
+CREATE UNIQUE INDEX entries_by_step ON entries (step, kind);
+CREATE UNIQUE INDEX entries_by_key ON entries (key) WHERE key IS NOT NULL;
+PRAGMA user_version = 1;
+"""
 
 KINDS = pytest.mark.parametrize(
     ("text", "agents"), [(FILE, 5), (PAPERS, 3), (RULE, 5), (DEFAULT, 10)], ids=["joint", "paper", "rule", "default"]
@@ -26,8 +56,8 @@ def test_forecasts_are_those_of_the_library_and_replay_gives_them_again(text, ag
     expected = uninterrupted(tmp_path / "federation.toml", entries(folder))
     assert forecasts(folder, agents) == expected
     with Running(tmp_path, text) as again:
-        assert 0 < again.recovered.replayed < 60
-        assert again.recovered.live.outcome.forecast.tolist() == expected[130]
+        assert 0 < again.computing.replayed < 60
+        assert again.live.outcome.forecast.tolist() == expected[130]
         assert forecasts(folder, agents) == expected
 
 
@@ -36,20 +66,20 @@ def test_replay_from_the_beginning_and_from_every_snapshot_give_the_same_state(t
     folder = filled(tmp_path, text=text)
     with Running(tmp_path, text) as again:
         views, counts, scores = (
-            again.worker.live.agents(),
-            again.worker.live.counts(),
-            again.worker.live.scores.recent(),
+            again.live.agents(),
+            again.live.counts(),
+            again.live.scores.recent(),
         )
     connection = sqlite3.connect(folder / "journal.db")
     connection.execute("DELETE FROM snapshots")
     connection.commit()
     connection.close()
     with Running(tmp_path, text) as anew:
-        assert anew.recovered.snapshot_step is None
+        assert anew.computing.from_step is None
         assert len(views) == agents
-        assert anew.worker.live.agents() == views
-        assert anew.worker.live.counts() == counts
-        np.testing.assert_array_equal(anew.worker.live.scores.recent(), scores)
+        assert anew.live.agents() == views
+        assert anew.live.counts() == counts
+        np.testing.assert_array_equal(anew.live.scores.recent(), scores)
 
 
 @KINDS
@@ -58,7 +88,7 @@ def test_a_label_that_is_late_across_a_restart_teaches_the_same(text, agents, tm
     with Running(tmp_path, text) as running:
         running.observe(values[:41], 0, missing=(39, 40))
     with Running(tmp_path, text) as again:  # from the snapshot taken when it stopped
-        assert again.recovered.replayed == 0
+        assert again.computing.replayed == 0
         again.label(40, values[40])
         again.label(39, values[39])
         again.observe(values[41:60], 41)
@@ -80,12 +110,13 @@ def test_a_journal_of_an_older_version_is_brought_up_to_date_and_a_newer_one_ref
     folder = filled(tmp_path)
     expected = forecasts(folder)
     connection = sqlite3.connect(folder / "journal.db")
-    connection.executescript("DROP TABLE withdrawn; PRAGMA user_version = 1;")
+    connection.executescript(BACK_TO_1)
     connection.close()
     with pytest.raises(NashcastError, match=f"has version 1, this release reads version {VERSION}"):
         JournalReader(folder)
     with Running(tmp_path) as again:
         assert again.journal.migrated_from == 1
+        assert [row.name for row in again.journal.streams()] == ["federation"]
         assert forecasts(folder) == expected
     connection = sqlite3.connect(folder / "journal.db")
     connection.execute("PRAGMA user_version = 99")
@@ -98,9 +129,9 @@ def test_a_migration_that_fails_leaves_the_journal_as_it_was(tmp_path, monkeypat
     filled(tmp_path)
     from nashcast.service.journal import schema as journal_schema
 
-    monkeypatch.setattr(journal_schema, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE a (b); CREATE TABLE meta (c);"))
+    monkeypatch.setattr(journal_schema, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE a (b); CREATE TABLE streams (c);"))
     monkeypatch.setattr(journal_schema, "VERSION", VERSION + 1)
-    with pytest.raises(NashcastError, match="meta already exists"):
+    with pytest.raises(NashcastError, match="streams already exists"):
         Running(tmp_path)
     monkeypatch.undo()
     with Running(tmp_path) as again:
@@ -109,28 +140,33 @@ def test_a_migration_that_fails_leaves_the_journal_as_it_was(tmp_path, monkeypat
 
 def test_a_restore_point_brings_everything_back_and_what_came_after_is_withdrawn(tmp_path):
     values = series(200)
-    with Running(tmp_path) as running:
-        running.observe(values[:70], 0, missing=(68,))
-        assert running.ask(lambda: running.worker.save_point("monday")) == {"name": "monday", "step": 69}
-        with pytest.raises(Conflict, match="'monday', which is taken"):
-            running.ask(lambda: running.worker.save_point("monday"))
-        before = running.worker.live.outcome
-        running.label(68, values[68])
-        running.observe(values[100:190], 70)
-        assert running.ask(lambda: running.worker.restore("monday")) == {"name": "monday", "step": 69, "withdrawn": 91}
-        after = running.worker.live.outcome
-        assert (after.step, after.forecast.tolist()) == (before.step, before.forecast.tolist())
-        running.observe(values[70:90], 70)
-        with pytest.raises(Conflict, match="'friday', which is no save point"):
-            running.ask(lambda: running.worker.restore("friday"))
-    expected = uninterrupted(running.file, entries(running.folder))
-    assert forecasts(running.folder) == expected
-    with Running(tmp_path) as again:
-        assert again.worker.live.outcome.forecast.tolist() == expected[90]
-        assert again.ask(lambda: again.worker.restore("monday"))["withdrawn"] == 20
-        assert again.ask(lambda: again.worker.drop("monday")) == {"name": "monday", "step": 69}
+    pairs = [(v, v) for v in values]
+    pairs[68] = (values[68], None)
+    with Served(tmp_path) as served, served.client() as client:
+        client.observe_many(pairs[:70], first_step=0)
+        assert client.save_point("monday") == {"name": "monday", "step": 69}
+        with pytest.raises(ServiceRefused, match="'monday', which is taken"):
+            client.save_point("monday")
+        before = client.forecast()
+        client.label(68, values[68])
+        client.observe_many([(v, v) for v in values[100:190]], first_step=70)
+        assert client.restore("monday") == {"name": "monday", "step": 69, "withdrawn": 91}
+        after = client.forecast()
+        assert (after.step, after.forecast, after.bounds) == (before.step, before.forecast, before.bounds)
+        client.observe_many(pairs[70:90], first_step=70)
+        with pytest.raises(ServiceRefused, match="'friday', which is no save point"):
+            client.restore("friday")
+        expected = uninterrupted(tmp_path / "federation.toml", entries(served.journal))
+        assert recorded(client) == expected
+    with Served(tmp_path) as served, served.client() as client:
+        assert client.forecast().forecast == expected[90]
+        automatic = [each for each in client.save_points() if each["automatic"]]
+        assert automatic
+        assert client.restore(automatic[-1]["name"])["step"] == automatic[-1]["step"]
+        assert client.restore("monday")["step"] == 69
+        assert client.drop_save_point("monday") == {"name": "monday", "step": 69}
     with Running(tmp_path) as empty:
-        assert empty.worker.live.step == 69
+        assert empty.live.step == 69
 
 
 def test_old_steps_are_forgotten_and_the_rest_is_still_replayed(tmp_path):
@@ -139,15 +175,16 @@ def test_old_steps_are_forgotten_and_the_rest_is_still_replayed(tmp_path):
     with Running(tmp_path, text) as running:
         for start in range(0, 2500, 100):
             running.observe(values[start : start + 100], start)
-        oldest = running.journal.first_step()
+        oldest = running.stream.journal.first_step()
         assert 1000 <= oldest <= 1500
         with pytest.raises(Conflict, match=f"older than the oldest step that is kept, {oldest}"):
             running.observe(values[3:4], 3)
     with Running(tmp_path, text) as again:
         again.observe(values[:10], 2500)
     reader = JournalReader(running.folder)
-    oldest, newest = reader.steps()
-    assert reader.sound() == (newest - oldest, 2509, None)
+    stream = reader.named("federation")
+    oldest, newest = stream.steps()
+    assert stream.sound() == (newest - oldest, 2509, None)
     reader.close()
 
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_and_back(browser, tmp_path):
     values = series(540)
-    with staged(tmp_path) as served, served.client() as client, opened(browser, served.url) as page:
+    with staged(tmp_path) as served, served.client() as client, opened(browser, served.stream_page) as page:
         live(page)
         assert page.locator("#forecast-bounds").inner_text() == "no observation yet"
         for step in range(500):
@@ -74,7 +74,7 @@ def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_
 def test_a_line_that_breaks_is_taken_up_again_with_all_that_was_missed(browser, tmp_path):
     values, served = series(900), staged(tmp_path)
     port = str(served.port)
-    with opened(browser, served.url, allowed=[BROKEN_LINE]) as page:
+    with opened(browser, served.stream_page, allowed=[BROKEN_LINE]) as page:
         live(page)
         with served.client() as client:
             client.observe_many([(v, v) for v in values[:100]], first_step=0)
@@ -106,7 +106,7 @@ def test_ranges_and_targets(browser, tmp_path):
     with Served(tmp_path, text=text) as served, served.client() as client:
         for start in range(0, 2600, 650):
             client.observe_many([(v, v) for v in values[start : start + 650]], first_step=start)
-        with opened(browser, served.url) as page:
+        with opened(browser, served.stream_page) as page:
             live(page)
             at_step(page, 2600)
             for label, words, count in (
@@ -143,7 +143,7 @@ def test_ranges_and_targets(browser, tmp_path):
 def test_a_token_is_asked_for_and_can_be_forgotten(browser, tmp_path):
     tokens = TokenFile(tmp_path / "journal" / "tokens.json")
     reader, writer = tokens.add("reader", ["read"]), tokens.add("writer", ["write"])
-    with staged(tmp_path, tokens=True) as served, opened(browser, served.url, allowed=["401", "403"]) as page:
+    with staged(tmp_path, tokens=True) as served, opened(browser, served.stream_page, allowed=["401", "403"]) as page:
         form, field = page.locator("#token-form"), page.get_by_label("Token with scope read")
         form.wait_for()
         assert page.locator("#line").inner_text() == "ended: a token is needed"
@@ -165,9 +165,9 @@ def test_a_token_handed_over_in_the_address_stays_in_the_tab_and_out_of_sight(br
     tokens = TokenFile(tmp_path / "journal" / "tokens.json")
     secret = tokens.add("reader", ["read"])
     served = staged(tmp_path, tokens=True)
-    with opened(browser, f"{served.url}/#token={secret}", allowed=["401", BROKEN_LINE]) as page:
+    with opened(browser, f"{served.stream_page}#token={secret}", allowed=["401", BROKEN_LINE]) as page:
         live(page)
-        assert page.url == f"{served.url}/"
+        assert page.url == served.stream_page
         kept = "[JSON.stringify(localStorage), document.cookie, sessionStorage.getItem('nashcast-token')]"
         assert page.evaluate(kept) == ["{}", "", secret]
         page.reload()
@@ -186,10 +186,10 @@ def test_names_are_text(browser, tmp_path):
     with staged(tmp_path, name=EVIL, vendor=EVIL) as served, served.client() as client:
         (tmp_path / "broken").touch()
         client.observe_many([(v, v) for v in series(30)], first_step=0)
-        with opened(browser, served.url) as page:
+        with opened(browser, served.stream_page) as page:
             live(page)
             at_step(page, 30)
-            until(page, text_of("name"), EVIL)
+            until(page, text_of("name"), f"federation: {EVIL}")
             assert page.locator("#agents tbody th").last.inner_text() == EVIL
             assert page.locator("#weights .keys button").last.inner_text() == EVIL
             page.locator("#weights svg[role=img]").hover()

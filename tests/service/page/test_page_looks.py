@@ -27,7 +27,7 @@ STYLE = (ROOT / "src" / "nashcast" / "service" / "page" / "style.css").read_text
 def test_everything_is_reached_and_read_from_the_keyboard(browser, tmp_path):
     with staged(tmp_path) as served, served.client() as client:
         client.observe_many([(v, v) for v in series(60)], first_step=0)
-        with opened(browser, served.url) as page:
+        with opened(browser, served.stream_page) as page:
             live(page)
             at_step(page, 60)
             reached = []
@@ -148,7 +148,7 @@ GROUNDS = {"light": "rgb(245, 246, 247)", "dark": "rgb(15, 18, 21)"}
 @pytest.mark.parametrize("theme", GROUNDS)
 @pytest.mark.parametrize("width", [390, 1024, 1920])
 def test_it_fits_every_width_in_both_themes(browser, long_running, width, theme):
-    with opened(browser, long_running.url, width=width, color_scheme=theme) as page:
+    with opened(browser, long_running.stream_page, width=width, color_scheme=theme) as page:
         live(page)
         at_step(page, 760)
         until(page, text_of("games") + " !== '–'", True)
@@ -163,7 +163,7 @@ def test_it_fits_every_width_in_both_themes(browser, long_running, width, theme)
 
 @pytest.mark.skipif(PICTURES is None, reason="a picture is made when NASHCAST_PICTURES names a folder for it")
 def test_the_picture_of_the_readme(browser, long_running):
-    with opened(browser, long_running.url, width=1280) as page:
+    with opened(browser, long_running.stream_page, width=1280) as page:
         live(page)
         at_step(page, 760)
         until(page, text_of("games") + " !== '–'", True)
@@ -171,7 +171,7 @@ def test_the_picture_of_the_readme(browser, long_running):
 
 
 def test_the_theme_is_the_systems_until_another_is_chosen(browser, long_running):
-    with opened(browser, long_running.url, color_scheme="dark") as page:
+    with opened(browser, long_running.stream_page, color_scheme="dark") as page:
         button = page.locator("#theme")
         assert page.evaluate(GROUND) == GROUNDS["dark"]
         button.click()
@@ -196,7 +196,7 @@ def test_nothing_jumps_while_numbers_come_in(browser, tmp_path):
     values = series(200)
     with staged(tmp_path) as served, served.client() as client:
         client.observe_many([(v, v) for v in values[:100]], first_step=0)
-        with opened(browser, served.url, width=390) as page:
+        with opened(browser, served.stream_page, width=390) as page:
             live(page)
             at_step(page, 100)
             time.sleep(1.0)
@@ -209,8 +209,8 @@ def test_nothing_jumps_while_numbers_come_in(browser, tmp_path):
 
 
 def test_the_page_is_open_to_all_and_says_nothing_of_the_stream(served):
-    paths = [route.path for route in pages()]
-    assert "/" in paths
+    paths = [route.path.replace("{stream}", "federation") for route in pages()]
+    assert {"/", "/streams/federation"} < set(paths)
     for path in paths:
         status, headers, content = ask(served, "GET", path, token=None)
         assert status == 200
@@ -220,11 +220,12 @@ def test_the_page_is_open_to_all_and_says_nothing_of_the_stream(served):
         assert headers["x-content-type-options"] == "nosniff"
         assert ask(served, "HEAD", path, token=None)[0] == 200
         assert not re.search(rb"https?://(?!www\.w3\.org/2000/svg)", content), path
-    page = ask(served, "GET", "/", token=None)[2].decode()
-    assert not re.search(r"<script(?![^>]* src=)|<style| style=| on\w+=", page)
-    named = re.findall(r'(?:src|href)="(page/[^"]+)"', page)
-    assert sorted(named) == ["page/icon.svg", "page/main.js", "page/style.css", "page/theme.js"]
-    assert {f"/{name}" for name in named} < set(paths)
+    for path, script in (("/", "fleet.js"), ("/streams/federation", "stream.js")):
+        page = ask(served, "GET", path, token=None)[2].decode()
+        assert not re.search(r"<script(?![^>]* src=)|<style| style=| on\w+=", page)
+        named = re.findall(r'(?:src|href)="(?:\.\./)?(page/[^"]+)"', page)
+        assert sorted(named) == sorted(["page/icon.svg", f"page/{script}", "page/style.css", "page/theme.js"])
+        assert {f"/{name}" for name in named} < set(paths)
     assert ask(served, "GET", "/page/none.js", token=None)[0] == 401
     assert ask(served, "POST", "/", b"{}")[0] == 405
 

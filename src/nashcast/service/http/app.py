@@ -12,7 +12,7 @@ from nashcast.service.http.http_errors import Refused
 from nashcast.service.http.middleware import PUBLIC, Guard
 from nashcast.service.http.routes import routes
 from nashcast.service.page.pages import pages
-from nashcast.service.streams.state import Service
+from nashcast.service.streams.service import Service
 
 
 def make_app(service: Service) -> Callable:
@@ -37,7 +37,7 @@ def make_app(service: Service) -> Callable:
         except HTTPException as error:
             raise _refused(scope, error) from None
 
-    public = (*PUBLIC, *(route.path for route in page))
+    public = (*PUBLIC, *(route.path for route in page if "{" not in route.path))
     return Guard(routed, service.tokens, service.limits.rate, service.answers, public)
 
 

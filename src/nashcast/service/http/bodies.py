@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ LARGEST = 1e15
 LARGEST_STEP = 2**53 - 1
 MOST_ITEMS = 1000
 LONGEST_KEY = 128
+_LAST_TIME = 32_503_680_000.0  # the year 3000
 _KEY = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_KEY}}}")
 SAVE_POINT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -47,8 +49,8 @@ def _refuse_constant(name: str):
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
         raise BadJson(f"body: got the name {twice[:60]!r} twice in one object. Pass it once.")
     return found
 
@@ -72,7 +74,10 @@ def read_labels(document: Any, serve: ServeSettings) -> list[Item]:
 def read_save_point(document: Any) -> str:
     given = _object("", document)
     _known(given, ("name",), "")
-    return save_point_name(given.get("name"))
+    name = save_point_name(given.get("name"))
+    if name.startswith("auto-"):
+        raise InvalidInput("name", _show(name), "Names of automatic snapshots begin so: pass another.")
+    return name
 
 
 def save_point_name(name: Any) -> str:
@@ -93,7 +98,7 @@ def _items(document: dict, name: str) -> list[tuple[str, Any]]:
 
 def _observation(where: str, value: Any, serve: ServeSettings) -> Item:
     given = _object(where, value)
-    _known(given, ("x", "y", "step", "key"), where)
+    _known(given, ("x", "y", "step", "key", "time"), where)
     x = _numbers(_at(where, "x"), given, "x", serve.x_dim, missing=True)
     y = None
     if "y" not in given:
@@ -105,7 +110,8 @@ def _observation(where: str, value: Any, serve: ServeSettings) -> Item:
     if key is not None and (not isinstance(key, str) or _KEY.fullmatch(key) is None):
         remedy = f"Pass 1 to {LONGEST_KEY} visible ASCII characters."
         raise InvalidInput(_at(where, "key"), _show(key), remedy)
-    return Item(where or "observation", OBSERVATION, step, key, x, y)
+    time = None if given.get("time") is None else _time(_at(where, "time"), given["time"])
+    return Item(where or "observation", OBSERVATION, step, key, x, y, time)
 
 
 def _label(where: str, value: Any, serve: ServeSettings) -> Item:
@@ -162,6 +168,21 @@ def _step(where: str, value: Any) -> int:
     if type(value) is not int or not 0 <= value <= LARGEST_STEP:
         raise InvalidInput(where, _show(value), "Pass a whole number ≥ 0.")
     return value
+
+
+def _time(where: str, value: Any) -> float:
+    """Seconds since 1970, or ISO 8601 with its offset from UTC."""
+    if type(value) in (int, float) and 0 <= value <= _LAST_TIME:
+        return float(value)
+    if isinstance(value, str) and len(value) <= 40:
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            found = None
+        if found is not None and found.tzinfo is not None and 1970 <= found.year < 3000:
+            return max(0.0, found.timestamp())
+    remedy = 'Pass seconds since 1970, or ISO 8601 with an offset, such as "2024-05-03T10:00:00Z".'
+    raise InvalidInput(where, _show(value), remedy)
 
 
 def _show(value: Any) -> str:

@@ -7,8 +7,8 @@ from nashcast.service.http.bodies import BadJson
 from nashcast.service.http.sse import TooManyReaders
 from nashcast.service.journal.schema import JournalDamaged, JournalUnwritable
 from nashcast.service.streams.intake import Conflict
-from nashcast.service.streams.jobs import Busy, Failed
 from nashcast.service.streams.views import encoded
+from nashcast.service.streams.writer import Busy, Failed
 
 # A call of something that is not there is not a contradiction.
 _NOT_FOUND = ("no_such_save_point",)

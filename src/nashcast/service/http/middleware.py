@@ -20,6 +20,8 @@ logger = logging.getLogger("nashcast.service")
 # Answered without a token: they say nothing of the stream.
 PUBLIC = ("/healthz", "/readyz", "/v1/openapi.json")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
+# The page of a stream is the same file for every stream: whether there is one, it asks with a token.
+_STREAM_PAGE = re.compile(r"/streams/[A-Za-z0-9._-]{1,63}")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 # Failed attempts of one address, a second and at once.
 _FAILURES = (50.0, 500.0)
@@ -83,7 +85,7 @@ class Guard:
         headers = dict(scope["headers"])
         self._check_origin(headers)
         scope["token"] = None
-        if plain in self._public:
+        if plain in self._public or _STREAM_PAGE.fullmatch(plain) is not None:
             return
         address = scope["client"][0] if scope.get("client") else "unknown"
         token = self._token(headers, address)

@@ -1,4 +1,4 @@
-"""The OpenAPI document, exact: the sizes of this federation's inputs and targets, and every status there is."""
+"""The OpenAPI document: every path, every field, every status there is. Sizes are those of each stream."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from nashcast import __version__
 from nashcast.service.http.bodies import LARGEST, LARGEST_STEP, LONGEST_KEY, MOST_ITEMS
 from nashcast.service.http.openapi_answers import ANSWERS, ref
-from nashcast.service.streams.settings import ServeSettings
-from nashcast.service.streams.state import Limits
+from nashcast.service.streams.limits import Limits
+from nashcast.service.streams.settings import LARGEST_DIM
 
 _REFUSALS = {
     400: "The body is not JSON, or JSON that could be read in two ways.",
@@ -29,44 +29,52 @@ _BODY = (400, 408, 413, 415, 422)
 _STORED = (409, 503, 507)
 
 
-def document(serve: ServeSettings, limits: Limits, *, tokens: bool) -> dict[str, Any]:
-    """For one federation. tokens: whether any are asked for."""
+def document(limits: Limits, *, tokens: bool) -> dict[str, Any]:
+    """tokens: whether any are asked for."""
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if tokens else {}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "nashcast",
             "version": __version__,
-            "description": "A federation of forecasters behind HTTP. Observation n reveals the target of step n and "
-            "brings the inputs known then; the forecast that stands afterwards is of the target of step n + 1. "
-            f"A body has at most {limits.body} bytes. Times are seconds since 1970.",
+            "description": "Federations of forecasters behind HTTP, one for each stream. Observation n reveals the "
+            "target of step n and brings the inputs known then; the forecast that stands afterwards is of the target "
+            f"of step n + 1 and the steps after it. A body has at most {limits.body} bytes. `at` is seconds since "
+            "1970, `time` is ISO 8601.",
         },
         "security": [{"token": []}] if tokens else [],
         "paths": _paths(),
-        "components": {**schemes, "schemas": {**_posted(serve), **ANSWERS}},
+        "components": {**schemes, "schemas": {**_posted(), **ANSWERS}},
     }
 
 
-def _numbers(size: int, null: bool) -> dict[str, Any]:
+def _numbers(null: bool) -> dict[str, Any]:
     kind: Any = ["number", "null"] if null else "number"
     one = {"type": kind, "minimum": -LARGEST, "maximum": LARGEST}
-    many = {"type": "array", "items": one, "minItems": size, "maxItems": size}
-    return {"anyOf": [many, one]} if size == 1 else many
+    return {"anyOf": [{"type": "array", "items": one, "minItems": 1, "maxItems": LARGEST_DIM}, one]}
 
 
-def _posted(serve: ServeSettings) -> dict[str, Any]:
+def _posted() -> dict[str, Any]:
     """Schemas of what is posted."""
     step = {"type": "integer", "minimum": 0, "maximum": LARGEST_STEP}
-    target = _numbers(serve.y_dim, null=False)
+    target = _numbers(null=False)
     maybe_target = {"anyOf": [target, {"type": "null"}]}
     key = {"type": ["string", "null"], "pattern": f"^[!-~]{{1,{LONGEST_KEY}}}$", "description": "Your own name for it."}
     observation = {
         "type": "object",
         "properties": {
-            "x": _numbers(serve.x_dim, null=True) | {"description": "Inputs known at this step; null: missing."},
+            "x": _numbers(null=True) | {"description": "Inputs known at this step; null: missing."},
             "y": maybe_target | {"description": "Target of this step; null: not known yet."},
             "step": {"anyOf": [step, {"type": "null"}], "description": "One more than the last; left out: the next."},
             "key": key,
+            "time": {
+                "anyOf": [
+                    {"type": "number", "minimum": 0, "maximum": 32_503_680_000},
+                    {"type": "string", "format": "date-time"},
+                    {"type": "null"},
+                ],
+                "description": "When it was: seconds since 1970, or ISO 8601 with an offset.",
+            },
         },
         "required": ["x", "y"],
         "additionalProperties": False,
@@ -83,6 +91,13 @@ def _posted(serve: ServeSettings) -> dict[str, Any]:
         "Observations": _one_or_many("observations", "Observation"),
         "Label": label,
         "Labels": _one_or_many("labels", "Label"),
+        "StreamName": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"},
+        "StreamSettings": {
+            "type": "object",
+            "description": "As a federation file: a table serve, and agents, horizon, season, mixing, game, seed.",
+            "properties": {"serve": {"type": "object"}},
+            "required": ["serve"],
+        },
         "SavePointName": name,
         "NewSavePoint": {
             "type": "object",
@@ -115,35 +130,50 @@ def _paths() -> dict[str, Any]:
         whole("every", "Only steps divisible by this.", 1, default=1),
     ]
     log = [whole("after", "Only what has a larger id; left out: the newest.", 0), limit]
+    wait = {
+        "name": "wait", "in": "query", "description": "Seconds to wait for the forecast after what is posted.",
+        "schema": {"type": "number", "minimum": 0, "maximum": 60, "default": 0},
+    }  # fmt: skip
+    replay = {
+        "name": "replay", "in": "query", "description": "Compute everything again if settings forecast otherwise.",
+        "schema": {"type": "boolean", "default": False},
+    }  # fmt: skip
+    stream = {"name": "stream", "in": "path", "required": True, "schema": ref("StreamName")}
     get, post = _get, _post
-    return {
-        "/healthz": {"get": get("healthz", "Whether the process lives.", "Alive", public=True)},
-        "/readyz": {"get": get("readyz", "Whether observations are taken.", "Ready", 503, public=True)},
-        "/metrics": {"get": get("metrics", "Figures for Prometheus. Scope read.", "text/plain", 503)},
-        "/v1/openapi.json": {"get": get("openapi", "This document.", None, public=True)},
-        "/v1/observations": {
-            "post": post("observe", "Post observations. Scope write.", "Observations", "Receipt", 200, *_BODY, *_STORED)
+    own = {
+        "": {
+            "get": get("stream", "One stream: state, errors, settings. Scope read.", "Stream", 404),
+            "put": post("make", "Make or change it. Scope admin.", "StreamSettings", "StreamMade", 200, 201, 404,
+                        *_BODY, *_STORED) | {"parameters": [replay]},
+            "delete": post("remove", "Remove it with all it has. Scope admin.", None, "StreamRemoved", 200, 404,
+                           *_STORED),
         },
-        "/v1/labels": {
-            "post": post("label", "Post missing targets. Scope write.", "Labels", "Receipt", 200, *_BODY, *_STORED)
+        "/observations": {
+            "post": post("observe", "Post observations. Scope write.", "Observations", "Receipt", 200, 404, *_BODY,
+                         *_STORED) | {"parameters": [wait]},
         },
-        "/v1/forecast": {"get": get("forecast", "The forecast that stands. Scope read.", "Forecast", 404, 503)},
-        "/v1/agents": {"get": get("agents", "Who takes part, and how well. Scope read.", "Agents", 503)},
-        "/v1/status": {"get": get("status", "Errors, games, settings. Scope read.", "Status", 503)},
-        "/v1/history": {
-            "get": get("history", "Steps of the past. Scope read.", "History", 422, 503) | {"parameters": history}
+        "/labels": {
+            "post": post("label", "Post missing targets. Scope write.", "Labels", "Receipt", 200, 404, *_BODY,
+                         *_STORED) | {"parameters": [wait]},
         },
-        "/v1/log": {"get": get("log", "What happened. Scope read.", "Log", 422, 503) | {"parameters": log}},
-        "/v1/events": {"get": get("events", "Server-sent events. Scope read.", "text/event-stream", 503)},
-        "/v1/savepoints": {
-            "get": get("savePoints", "The save points. Scope read.", "SavePoints", 503),
-            "post": post("save", "Make one. Scope admin.", "NewSavePoint", "SavePointMade", 201, *_BODY, *_STORED),
+        "/forecast": {"get": get("forecast", "The forecast that stands. Scope read.", "Forecast", 404, 503)},
+        "/agents": {"get": get("agents", "Who takes part, and how well. Scope read.", "Agents", 404, 503)},
+        "/status": {"get": get("status", "Errors, games, settings. Scope read.", "Status", 404, 503)},
+        "/history": {
+            "get": get("history", "Steps of the past. Scope read.", "History", 404, 422, 503)
+            | {"parameters": history}
         },
-        "/v1/savepoints/{name}": {
+        "/log": {"get": get("log", "What happened. Scope read.", "Log", 404, 422, 503) | {"parameters": log}},
+        "/events": {"get": get("events", "Server-sent events. Scope read.", "text/event-stream", 404, 503)},
+        "/savepoints": {
+            "get": get("savePoints", "The save points. Scope read.", "SavePoints", 404, 503),
+            "post": post("save", "Make one. Scope admin.", "NewSavePoint", "SavePointMade", 201, 404, *_BODY, *_STORED),
+        },
+        "/savepoints/{name}": {
             "parameters": [name],
             "delete": post("drop", "Delete it. Scope admin.", None, "SavePointMade", 200, 404, 422, *_STORED),
         },
-        "/v1/savepoints/{name}/restore": {
+        "/savepoints/{name}/restore": {
             "parameters": [name],
             "post": post(
                 "restore", "Go back to it: what came after is withdrawn. Scope admin.", None, "Restored",
@@ -151,6 +181,17 @@ def _paths() -> dict[str, Any]:
             ),
         },
     }  # fmt: skip
+    return {
+        "/healthz": {"get": get("healthz", "Whether the process lives.", "Alive", public=True)},
+        "/readyz": {"get": get("readyz", "Whether observations are taken.", "Ready", 503, public=True)},
+        "/metrics": {"get": get("metrics", "Figures for Prometheus. Scope read.", "text/plain", 503)},
+        "/v1/openapi.json": {"get": get("openapi", "This document.", None, public=True)},
+        "/v1/streams": {"get": get("streams", "Every stream. Scope read.", "Streams")},
+        **{
+            f"/v1/streams/{{stream}}{path}": methods | {"parameters": [stream, *methods.get("parameters", [])]}
+            for path, methods in own.items()
+        },
+    }
 
 
 def _get(operation: str, text: str, schema: str | None, *refusals: int, public: bool = False) -> dict[str, Any]:
@@ -175,7 +216,9 @@ def _answers(status: int, schema: str | None, always: tuple[int, ...], refusals:
     else:
         content = {"application/json": {"schema": ref(schema)}}
     answers = {str(status): {"description": "As asked.", "content": content}}
-    for code in sorted({*always, *refusals}):
+    if 201 in refusals:
+        answers["201"] = {"description": "Made.", "content": content}
+    for code in sorted({*always, *refusals} - {201}):
         refused = {"application/json": {"schema": ref("Error")}}
         answers[str(code)] = {"description": _REFUSALS[code], "content": refused}
         if code == 429:

@@ -35,20 +35,45 @@ _REASONS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
 _ERRORS = _closed(
     mse=_MAYBE, persistence_mse=_MAYBE, no_game_mse=_MAYBE, against_persistence=_MAYBE, against_no_game=_MAYBE
 )  # fmt: skip
+_STATE: dict[str, Any] = {"enum": ["loading", "live", "failed"]}
+_BOUNDS = _list(_closed(coverage=_NUMBER, lower=_list(_MAYBE), upper=_list(_MAYBE)))
+_COVERAGE = _list(_closed(nominal=_NUMBER, achieved=_MAYBE))
+_FLEET_ROW: dict[str, Any] = {
+    "name": _TEXT, "title": _TEXT, "state": _STATE, "why": _MAYBE_TEXT, "step": _MAYBE_WHOLE, "at": _MAYBE,
+    "behind": _WHOLE, "units": _MAYBE_TEXT, "against_persistence": _MAYBE, "coverage": _COVERAGE, "agents": _WHOLE,
+    "absent": _WHOLE, "spark": _list(_MAYBE),
+}  # fmt: skip
 
 ANSWERS: dict[str, Any] = {
     "Error": _closed(error=_closed(code=_TEXT, message=_TEXT)),
     "Alive": _closed(status={"const": "alive"}),
-    "Ready": _closed(status={"const": "ready"}, step=_MAYBE_WHOLE),
+    "Ready": _closed(status={"const": "ready"}, streams=_WHOLE, loading=_WHOLE, failed=_WHOLE, stuck_workers=_WHOLE),
+    "Streams": _closed(version=_TEXT, streams=_list(_closed(**_FLEET_ROW))),
+    "Stream": _closed(**_FLEET_ROW, settings={"type": "object"}),
+    "StreamMade": _closed(name=_TEXT, made=_FLAG, changed=_list(_TEXT)),
+    "StreamRemoved": _closed(name=_TEXT, removed={"const": True}),
     "Forecast": _closed(
         step=_WHOLE,
+        time=_MAYBE_TEXT,
         forecast=_list(_NUMBER),
-        bounds=_list(_closed(coverage=_NUMBER, lower=_list(_MAYBE), upper=_list(_MAYBE))),
+        bounds=_BOUNDS,
+        path=_list(
+            _closed(
+                step=_WHOLE,
+                time=_MAYBE_TEXT,
+                forecast=_list(_NUMBER),
+                bounds=_BOUNDS,
+                quantiles=_list(_closed(level=_NUMBER, value=_list(_MAYBE))),
+            )
+        ),
+        units=_MAYBE_TEXT,
         weights=_BY_NAME,
         absent=_REASONS,
         at=_NUMBER,
     ),
-    "Receipt": _closed(first=_WHOLE, last=_WHOLE, accepted=_WHOLE, duplicates=_WHOLE, forecast=ref("Forecast")),
+    "Receipt": _closed(
+        first=_WHOLE, last=_WHOLE, accepted=_WHOLE, duplicates=_WHOLE, forecast=_or_null(ref("Forecast"))
+    ),
     "Agents": _closed(
         agents=_list(
             _closed(
@@ -64,14 +89,21 @@ ANSWERS: dict[str, Any] = {
     ),
     "Status": _closed(
         name=_TEXT,
+        title=_TEXT,
         version=_TEXT,
         step=_MAYBE_WHOLE,
+        state=_STATE,
+        why=_MAYBE_TEXT,
+        behind=_WHOLE,
+        horizon=_WHOLE,
+        units=_MAYBE_TEXT,
+        coverage=_COVERAGE,
         first_step=_MAYBE_WHOLE,
         ready=_FLAG,
         agents=_list(_TEXT),
         coverages=_list(_NUMBER),
         settings={"type": "object"},
-        journal=_closed(entries=_WHOLE, bytes=_WHOLE, retain=_MAYBE_WHOLE),
+        journal=_closed(entries=_WHOLE, retain=_MAYBE_WHOLE),
         uptime=_NUMBER,
         scores=_closed(count=_WHOLE, window=_WHOLE, recent=_ERRORS, total=_ERRORS),
         game=_closed(
@@ -87,6 +119,7 @@ ANSWERS: dict[str, Any] = {
     "Row": _closed(
         step=_WHOLE,
         at=_MAYBE,
+        time=_MAYBE_TEXT,
         x=_or_null(_list(_MAYBE)),
         target=_or_null(_list(_NUMBER)),
         late=_FLAG,
@@ -102,7 +135,7 @@ ANSWERS: dict[str, Any] = {
     ),
     "History": _closed(agents=_list(_TEXT), coverages=_list(_NUMBER), rows=_list(ref("Row")), next=_MAYBE_WHOLE),
     "Log": _closed(log=_list(_closed(id=_WHOLE, at=_NUMBER, step=_MAYBE_WHOLE, kind=_TEXT, text=_TEXT))),
-    "SavePoints": _closed(save_points=_list(_closed(name=_TEXT, step=_WHOLE, at=_NUMBER))),
+    "SavePoints": _closed(save_points=_list(_closed(name=_TEXT, step=_WHOLE, at=_NUMBER, automatic=_FLAG))),
     "SavePointMade": _closed(name=_TEXT, step=_WHOLE),
     "Restored": _closed(name=_TEXT, step=_WHOLE, withdrawn=_WHOLE),
 }

@@ -15,7 +15,7 @@ from nashcast.errors import InvalidInput
 from nashcast.service.http.app import make_app
 from nashcast.service.http.middleware import is_loopback
 from nashcast.service.http.protocol import LimitedProtocol
-from nashcast.service.streams.state import Service
+from nashcast.service.streams.service import Service
 
 logger = logging.getLogger("nashcast.service")
 # The arithmetic holds the interpreter for up to this long before the event loop gets a turn.
@@ -66,7 +66,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets=None) -> None:
-        self._service.feed.close()
+        self._service.end_events()
         await super().shutdown(sockets)
 
 
@@ -90,7 +90,7 @@ def serve(service: Service, address: Address, listener: socket.socket, ready=lam
     sys.setswitchinterval(SWITCH_SECONDS)
     config = uvicorn.Config(
         make_app(service), http=LimitedProtocol, lifespan="on", log_config=None, access_log=False, server_header=False,
-        date_header=False, ws="none", limit_concurrency=CONNECTIONS, timeout_keep_alive=30,
+        date_header=False, ws="none", limit_concurrency=None, timeout_keep_alive=30,
         timeout_graceful_shutdown=5, backlog=1024, proxy_headers=False,
         ssl_certfile=None if address.tls_cert is None else str(address.tls_cert),
         ssl_keyfile=None if address.tls_key is None else str(address.tls_key),

@@ -28,7 +28,8 @@ class Feed:
 
     def __init__(self, greeting: Callable[[], dict[str, Any]], most_readers: int = 200):
         self._greeting, self._most = greeting, most_readers
-        self._pairs: deque[tuple[Entry, Outcome]] = deque(maxlen=MOST_STEPS)
+        self._entries: deque[Entry] = deque(maxlen=MOST_STEPS)
+        self._outcomes: deque[Outcome] = deque(maxlen=MOST_STEPS)
         self._arrived = 0
         self._events: deque[tuple] = deque(maxlen=MOST_STEPS)
         self._messages: deque[tuple[int, bytes]] = deque(maxlen=BACKLOG)
@@ -39,12 +40,13 @@ class Feed:
         self.readers = 0
         self.sent = 0
 
-    def add(self, pairs: list[tuple[Entry, Outcome]], events: list[tuple]) -> None:
+    def add(self, entries: list[Entry], outcomes: list[Outcome], events: list[tuple]) -> None:
         """To be called in the event loop."""
         if not self.readers:
             return
-        self._arrived += len(pairs)
-        self._pairs.extend(pairs)
+        self._arrived += len(entries)
+        self._entries.extend(entries)
+        self._outcomes.extend(outcomes)
         self._events.extend(events)
         self._something.set()
 
@@ -91,14 +93,15 @@ class Feed:
         yield _event("end", {"why": "the service stops" if self._closed else "the token is no longer valid"})
 
     def _message(self) -> bytes:
-        pairs, events = list(self._pairs), list(self._events)
-        skipped = self._arrived - len(pairs)
-        self._pairs.clear()
+        entries, outcomes, events = list(self._entries), list(self._outcomes), list(self._events)
+        skipped = self._arrived - len(entries)
+        self._entries.clear()
+        self._outcomes.clear()
         self._events.clear()
         self._arrived = 0
         data = {
-            "targets": [target_row(entry) for entry, _ in pairs],
-            "forecasts": [{"step": outcome.step, **forecast_row(outcome)} for _, outcome in pairs],
+            "targets": [target_row(entry) for entry in entries],
+            "forecasts": [{"step": outcome.step, **forecast_row(outcome)} for outcome in outcomes],
             "skipped": skipped,
             "log": [dict(zip(("at", "step", "kind", "text"), event, strict=True)) for event in events],
         }

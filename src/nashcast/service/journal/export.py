@@ -11,7 +11,7 @@ from typing import Any
 
 from nashcast.errors import InvalidInput
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
-from nashcast.service.journal.reader import JournalReader
+from nashcast.service.journal.reader import JournalReader, StreamReader
 from nashcast.streams.extras import needed
 
 FORMATS = ("csv", "parquet")
@@ -19,13 +19,19 @@ FORMATS = ("csv", "parquet")
 _CHUNK = 5000
 
 
-def export(folder: str | Path, out: Path, *, first: int | None = None, last: int | None = None) -> int:
-    """Write steps first … last; the suffix of `out` says how. Returns the number of rows. Whole or not at all."""
+def export(
+    folder: str | Path, out: Path, *, stream: str | None = None, first: int | None = None, last: int | None = None
+) -> int:
+    """Write steps first … last of a stream; the suffix of `out` says how. Returns the number of rows. All or nothing.
+
+    stream: its name; may be left out where there is one only.
+    """
     kind = out.suffix.removeprefix(".").lower()
     if kind not in FORMATS:
         raise InvalidInput("out", f"{out.name}", "End its name with .csv or .parquet.")
-    reader = JournalReader(folder)
+    journal = JournalReader(folder)
     try:
+        reader = journal.named(stream)
         shape = reader.shape()
         if shape is None:
             raise InvalidInput("journal", f"{folder}, which holds no forecast yet", "Post two observations first.")
@@ -40,13 +46,13 @@ def export(folder: str | Path, out: Path, *, first: int | None = None, last: int
             partial.unlink(missing_ok=True)
         return count
     finally:
-        reader.close()
+        journal.close()
 
 
 def _columns(shape: dict[str, Any]) -> list[str]:
     numbered = lambda name, size: [f"{name}_{k}" for k in range(size)]  # noqa: E731
     y_dim, agents = shape["y_dim"], shape["agents"]
-    found = ["step", "at", "late"]
+    found = ["step", "at", "time", "late"]
     found += numbered("x", shape["x_dim"]) + numbered("target", y_dim) + numbered("forecast", y_dim)
     for coverage in shape["coverages"]:
         for side in ("lower", "upper"):
@@ -57,7 +63,7 @@ def _columns(shape: dict[str, Any]) -> list[str]:
     return [*found, *numbered("no_game", y_dim), "absent"]
 
 
-def _chunks(reader: JournalReader, shape: dict, first: int | None, last: int | None) -> Iterator[list[list]]:
+def _chunks(reader: StreamReader, shape: dict, first: int | None, last: int | None) -> Iterator[list[list]]:
     known = reader.steps()
     assert known is not None
     begin = known[0] if first is None else max(first, known[0])
@@ -68,7 +74,7 @@ def _chunks(reader: JournalReader, shape: dict, first: int | None, last: int | N
         begin = stop + 1
 
 
-def _rows(reader: JournalReader, shape: dict, begin: int, stop: int) -> list[list]:
+def _rows(reader: StreamReader, shape: dict, begin: int, stop: int) -> list[list]:
     y_dim, agents = shape["y_dim"], len(shape["agents"])
     observed: dict[int, Entry] = {}
     labels: dict[int, Entry] = {}
@@ -85,7 +91,8 @@ def _row(step: int, entry: Entry | None, label: Entry | None, outcome: Outcome |
     y_dim, agents, coverages = shape["y_dim"], len(shape["agents"]), len(shape["coverages"])
     target = label.y if label is not None else None if entry is None else entry.y
     at = None if entry is None else datetime.fromtimestamp(entry.at, UTC).isoformat()
-    row: list[Any] = [step, at, label is not None]
+    sent = None if entry is None or entry.time is None else datetime.fromtimestamp(entry.time, UTC).isoformat()
+    row: list[Any] = [step, at, sent, label is not None]
     row += _cells(None if entry is None else entry.x, shape["x_dim"]) + _cells(target, y_dim)
     if outcome is None:
         return [*row, *[None] * (y_dim * (2 + 2 * coverages + agents) + agents), None]
@@ -113,7 +120,7 @@ def _write_csv(path: Path, chunks: Iterator[list[list]], columns: list[str]) -> 
 
 def _write_parquet(path: Path, chunks: Iterator[list[list]], columns: list[str]) -> int:
     pa, parquet = needed("pyarrow", "pyarrow", "parquet"), needed("pyarrow.parquet", "pyarrow", "parquet")
-    kinds = {"step": pa.int64(), "at": pa.string(), "late": pa.bool_(), "absent": pa.string()}
+    kinds = {"step": pa.int64(), "at": pa.string(), "time": pa.string(), "late": pa.bool_(), "absent": pa.string()}
     schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in columns])
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:

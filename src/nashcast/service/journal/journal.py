@@ -1,32 +1,49 @@
-"""The journal's writing side: one process, one thread, whole transactions."""
+"""The journal's writing side: one process, one thread, whole transactions, all streams in one file."""
 
 from __future__ import annotations
 
 import fcntl
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.service.journal.entries import ENTRY_COLUMNS, OBSERVATION, Entry, EntryRow, Outcome, read_entry
+from nashcast.service.journal.entries import ENTRY_COLUMNS, Entry, EntryRow
 from nashcast.service.journal.schema import FILE, JournalDamaged, JournalUnwritable, migrate
+from nashcast.service.journal.stream_journal import StreamJournal
 
-# Rows deleted at once when old ones go: more would keep observations waiting.
-_CHUNK = 2000
+SALVAGE = (
+    "Put a copy of the whole folder back, or take what is sound with `nashcast journal salvage`: it says where it ends."
+)
+
+
+class StreamRow(NamedTuple):
+    """A stream as the journal knows it. document: its settings if it was made over HTTP, None if a file has them."""
+
+    id: int
+    name: str
+    identity: str
+    document: dict[str, Any] | None
+    shape: dict[str, Any]
+
+
+class Recorded(NamedTuple):
+    """What followed from entries of one stream. rows: of `Outcome.row`.   events: (at, step, kind, text)."""
+
+    stream: int
+    rows: Sequence[tuple]
+    events: Sequence[tuple] = ()
 
 
 class Journal:
-    """folder: made if it is not there.   identity: of the federation; a journal of another one is refused.
+    """folder: made if it is not there. Only its owner may read what is in it."""
 
-    shape: kept for who reads the journal without the federation's file.
-    """
-
-    def __init__(self, folder: str | Path, identity: str, shape: Mapping[str, Any] | None = None):
+    def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,7 +52,7 @@ class Journal:
             remedy = "Choose a folder that can be written."
             raise InvalidInput("journal", f"{self.folder} ({error.strerror})", remedy) from None
         try:
-            self._open(identity, json.dumps(shape or {}))
+            self._open()
         except sqlite3.DatabaseError as error:
             self._lock.close()
             raise _at_start(self.folder, error) from error
@@ -43,159 +60,98 @@ class Journal:
             self._lock.close()
             raise
 
-    def _open(self, identity: str, shape: str) -> None:
-        self._connection = _connect(self.folder / FILE)
-        damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    def _open(self) -> None:
+        self.connection = _connect(self.folder / FILE)
+        damage = self.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if damage != "ok":
-            raise JournalDamaged(f"{self.folder / FILE} is damaged ({damage}). {_SALVAGE}")
-        self.migrated_from = migrate(self._connection)
-        found = self.meta("identity")
-        if found is None:
-            with self._transaction():
-                self._set_meta("identity", identity)
-                self._set_meta("shape", shape)
-        elif found != identity:
-            got = f"{self.folder}, the journal of a federation with other settings"
-            remedy = "Serve the file it was made with, or choose another folder."
-            raise InvalidInput("journal", got, remedy)
-        seq_before, chain_before = self.beginning()
-        last = self._connection.execute("SELECT seq, chain FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
-        last_seq, self.chain = last or (0, chain_before)
-        top = self._connection.execute("SELECT max(seq) FROM withdrawn").fetchone()[0] or 0
-        # The place of an entry is never given to another one, even when it is withdrawn.
-        self.seq = max(top, seq_before, last_seq)
-        self.step = self._connection.execute("SELECT max(step) FROM entries WHERE kind = 0").fetchone()[0]
+            raise JournalDamaged(f"{self.folder / FILE} is damaged ({damage}). {SALVAGE}")
+        self.migrated_from = migrate(self.connection)
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
         self._lock.close()
 
-    def append(self, entries: Sequence[Entry]) -> list[int]:
-        """Durable when this returns their checksums; none of them is there if it raises JournalUnwritable."""
-        chain, rows = self.chain, []
-        for entry in entries:
-            rows.append(entry.row(chain))
-            chain = rows[-1].chain
-        with self._transaction():
-            self._connection.executemany(f"INSERT INTO entries ({ENTRY_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", rows)
-        self.chain, self.seq = chain, entries[-1].seq
-        self.step = max([entry.step for entry in entries if entry.kind == OBSERVATION], default=self.step)
-        return [row.chain for row in rows]
+    def streams(self) -> list[StreamRow]:
+        """Every stream, in the order they were made."""
+        rows = self.connection.execute("SELECT id, name, identity, document, shape FROM streams ORDER BY id").fetchall()
+        return [
+            StreamRow(number, name, identity, None if document is None else json.loads(document), json.loads(shape))
+            for number, name, identity, document, shape in rows
+        ]
 
-    def record(self, outcomes: Iterable[Outcome], events: Iterable[tuple] = ()) -> None:
-        """What followed. It survives the end of this process; a power cut may take it, and start-up computes it again.
+    def make_stream(
+        self, name: str, identity: str, shape: Mapping[str, Any], document: Mapping[str, Any] | None = None
+    ) -> StreamJournal:
+        """Settings of a stream that is made over HTTP are kept here: `document`."""
+        kept = None if document is None else json.dumps(document)
+        with self.transaction():
+            made = self.connection.execute(
+                "INSERT INTO streams (name, identity, document, shape, created) VALUES (?,?,?,?,?)",
+                (name, identity, kept, json.dumps(shape), time.time()),
+            )
+        assert made.lastrowid is not None
+        return self.stream(made.lastrowid)
 
-        events: (at, step, kind, text).
-        """
+    def stream(self, number: int) -> StreamJournal:
+        return StreamJournal(self, number)
+
+    def change_stream(self, number: int, **values: Any) -> None:
+        """Columns of the stream's row; mappings are kept as JSON."""
+        cells = [json.dumps(value) if isinstance(value, Mapping) else value for value in values.values()]
+        with self.transaction():
+            self.connection.execute(
+                f"UPDATE streams SET {', '.join(f'{name} = ?' for name in values)} WHERE id = ?", (*cells, number)
+            )
+
+    def remove_stream(self, number: int) -> None:
+        """All of it but its snapshots' files."""
+        with self.transaction():
+            for table in ("entries", "forecasts", "log", "snapshots", "withdrawn"):
+                self.connection.execute(f"DELETE FROM {table} WHERE stream = ?", (number,))
+            self.connection.execute("DELETE FROM streams WHERE id = ?", (number,))
+
+    def append(self, groups: Sequence[tuple[StreamJournal, Sequence[Entry]]]) -> None:
+        """Entries of several streams, durable when this returns; none is there if it raises JournalUnwritable."""
+        rows: list[tuple] = []
+        ends: list[tuple[StreamJournal, Sequence[Entry], int]] = []
+        for stream, entries in groups:
+            chain = stream.chain
+            for entry in entries:
+                row = entry.row(chain)
+                chain = row.chain
+                rows.append((stream.id, *row))
+            ends.append((stream, entries, chain))
+        with self.transaction():
+            self.connection.executemany(_INSERT_ENTRY, rows)
+        for stream, entries, chain in ends:
+            stream.moved(entries, chain)
+
+    def record(self, recorded: Iterable[Recorded]) -> None:
+        """What followed. It survives the end of this process; what a power cut takes is computed again at the start."""
         # In WAL mode, a later full commit makes this one durable with it.
-        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
-            with self._transaction():
-                rows = [outcome.row() for outcome in outcomes]
-                self._connection.executemany("INSERT OR REPLACE INTO forecasts VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
-                self._connection.executemany("INSERT INTO log (at, step, kind, text) VALUES (?,?,?,?)", list(events))
+            with self.transaction():
+                for stream, rows, events in recorded:
+                    self.connection.executemany(_INSERT_OUTCOME, [(stream, *row) for row in rows])
+                    self.connection.executemany(
+                        "INSERT INTO log (stream, at, step, kind, text) VALUES (?,?,?,?,?)",
+                        [(stream, *event) for event in events],
+                    )
         finally:
-            self._connection.execute("PRAGMA synchronous = FULL")
+            self.connection.execute("PRAGMA synchronous = FULL")
 
-    def log(self, kind: str, text: str, step: int | None = None) -> None:
-        self.record((), [(time.time(), step, kind, text)])
-
-    def find(self, kind: int, step: int) -> Entry | None:
-        return self._one("kind = ? AND step = ?", kind, step)
-
-    def find_key(self, key: str) -> Entry | None:
-        return self._one("key = ?", key)
-
-    def holds(self, seq: int) -> bool:
-        """Whether an entry is still there."""
-        return self._connection.execute("SELECT 1 FROM entries WHERE seq = ?", (seq,)).fetchone() is not None
-
-    def first_step(self) -> int | None:
-        """The oldest step that is still there."""
-        return self._connection.execute("SELECT min(step) FROM entries WHERE kind = 0").fetchone()[0]
-
-    def after(self, seq: int, chain: int) -> Iterator[Entry]:
-        """Every entry after one, whose checksum is given, each checked against the one before."""
-        rows = self._connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE seq > ? ORDER BY seq", (seq,))
-        for row in map(EntryRow._make, rows):
-            if damage := row.damage(chain):
-                raise JournalDamaged(f"{self.folder / FILE}: {damage}. {_SALVAGE}")
-            chain = row.chain
-            yield read_entry(row)
-
-    def forecast_row(self, step: int) -> tuple | None:
-        return self._connection.execute("SELECT * FROM forecasts WHERE step = ?", (step,)).fetchone()
-
-    def snapshots(self) -> list[dict[str, Any]]:
-        """Those that were written, the newest first."""
-        names = ("id", "seq", "step", "chain", "at", "name", "folder", "files")
-        rows = self._connection.execute(f"SELECT {', '.join(names)} FROM snapshots ORDER BY seq DESC, id DESC")
-        return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def add_snapshot(self, step: int, seq: int, chain: int, folder: str, files: str, name: str | None = None) -> None:
-        values = (seq, step, chain, time.time(), name, folder, files)
-        with self._transaction():
-            self._connection.execute(
-                "INSERT INTO snapshots (seq, step, chain, at, name, folder, files) VALUES (?,?,?,?,?,?,?)", values
-            )
-
-    def drop_snapshots(self, ids: Sequence[int]) -> None:
-        with self._transaction():
-            self._connection.executemany("DELETE FROM snapshots WHERE id = ?", [(each,) for each in ids])
-
-    def withdraw(self, seq: int, chain: int, step: int) -> int:
-        """Take back every entry after `seq`, whose checksum is given and whose step is `step`. Returns how many."""
-        with self._transaction():
-            self._connection.execute(
-                "INSERT INTO withdrawn SELECT seq, kind, step, key, x, y, at, ? FROM entries WHERE seq > ?",
-                (time.time(), seq),
-            )
-            taken = self._connection.execute("DELETE FROM entries WHERE seq > ?", (seq,)).rowcount
-            self._connection.execute("DELETE FROM forecasts WHERE step > ?", (step + 1,))
-            self._connection.execute("DELETE FROM snapshots WHERE seq > ?", (seq,))
-        self.chain, self.step = chain, step
-        return taken
-
-    def forget(self, before_step: int, before_seq: int) -> int:
-        """Delete some entries and forecasts older than both, the oldest first. Returns how many entries."""
-        rows = self._connection.execute(
-            "SELECT seq, chain, step FROM entries WHERE seq < ? ORDER BY seq LIMIT ?", (before_seq, _CHUNK)
-        ).fetchall()
-        # A late label stays as long as any observation before it in the journal does.
-        old = list(takewhile(lambda row: row[-1] < before_step, rows))
-        if not old:
-            return 0
-        last_seq, chain, _ = old[-1]
-        with self._transaction():
-            self._connection.execute("DELETE FROM entries WHERE seq <= ?", (last_seq,))
-            oldest = self._connection.execute("SELECT min(step) FROM entries WHERE kind = 0").fetchone()[0]
-            self._connection.execute("DELETE FROM forecasts WHERE step < ?", (oldest,))
-            self._connection.execute("DELETE FROM withdrawn WHERE seq <= ?", (last_seq,))
-            self._set_meta("chain_before", str(chain))
-            self._set_meta("seq_before", str(last_seq))
-        return len(old)
-
-    def meta(self, name: str) -> str | None:
-        row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        return None if row is None else row[0]
-
-    def beginning(self) -> tuple[int, int]:
-        """Place and checksum before the first entry that is still there."""
-        return int(self.meta("seq_before") or 0), int(self.meta("chain_before") or 0)
-
-    def _set_meta(self, name: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-
-    def _one(self, where: str, *values) -> Entry | None:
-        row = self._connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE {where}", values).fetchone()
-        return None if row is None else read_entry(row)
+    def log(self, kind: str, text: str) -> None:
+        """What concerns no single stream."""
+        with self.transaction():
+            self.connection.execute("INSERT INTO log (at, kind, text) VALUES (?,?,?)", (time.time(), kind, text))
 
     @contextmanager
-    def _transaction(self):
+    def transaction(self):
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("BEGIN IMMEDIATE")
             yield
-            self._connection.execute("COMMIT")
+            self.connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._back()
             if isinstance(error, sqlite3.OperationalError):
@@ -206,16 +162,17 @@ class Journal:
             raise
 
     def _back(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
 
 
-_SALVAGE = (
-    "Put a copy of the whole folder back, or take what is sound with `nashcast journal salvage`: it says where it ends."
-)
+_INSERT_ENTRY = f"INSERT INTO entries (stream, {ENTRY_COLUMNS}) VALUES (?{',?' * len(EntryRow._fields)})"
+_INSERT_OUTCOME = f"INSERT OR REPLACE INTO forecasts VALUES (?{',?' * 12})"
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    # SQLite gives its other files the mode of this one.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -223,7 +180,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _locked(path: Path) -> IO:
-    file = path.open("w")
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -237,7 +194,7 @@ def _locked(path: Path) -> IO:
 def _at_start(folder: Path, error: sqlite3.DatabaseError) -> NashcastError:
     text = str(error)
     if "malformed" in text or "not a database" in text or "corrupt" in text:
-        return JournalDamaged(f"{folder / FILE} is damaged ({text}). {_SALVAGE}")
+        return JournalDamaged(f"{folder / FILE} is damaged ({text}). {SALVAGE}")
     return InvalidInput(
         "journal", f"{folder / FILE} ({text})", "Make its folder and files writable, on a disk with room."
     )

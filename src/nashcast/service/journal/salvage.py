@@ -14,15 +14,19 @@ from nashcast.service.journal.schema import FILE, VERSION, JournalDamaged, migra
 
 
 class Salvaged(NamedTuple):
-    """entries: how many were taken.   last_step: the last observation among them.   stopped: why it ended there."""
+    """stream: its name.   entries: how many were taken.
 
+    last_step: the last observation among them.   stopped: why it ended there.
+    """
+
+    stream: str
     entries: int
     last_step: int | None
     stopped: str | None
 
 
-def salvage(folder: str | Path, out: str | Path, *, until: int | None = None) -> Salvaged:
-    """Copy entries from the first on as long as each fits the one before. until: the last step to take.
+def salvage(folder: str | Path, out: str | Path, *, until: int | None = None) -> list[Salvaged]:
+    """Copy entries of every stream from the first on as long as each fits the one before. until: the last step to take.
 
     Forecasts are computed again when the new journal is served. It starts from the first observation or, where older
     ones were deleted, from the newest snapshot that is not past the end.
@@ -48,37 +52,58 @@ def salvage(folder: str | Path, out: str | Path, *, until: int | None = None) ->
         new.close()
 
 
-def _copy(old: sqlite3.Connection, new: sqlite3.Connection, source: Path, target: Path, until: int | None) -> Salvaged:
+def _copy(
+    old: sqlite3.Connection, new: sqlite3.Connection, source: Path, target: Path, until: int | None
+) -> list[Salvaged]:
     if old.execute("PRAGMA user_version").fetchone()[0] != VERSION:
         raise NashcastError("the journal is of another version. Salvage it with the release that wrote it.")
-    meta = dict(old.execute("SELECT name, value FROM meta"))
-    chain, count, step, last, stopped = int(meta.get("chain_before", 0)), 0, None, 0, None
+    columns = "id, name, identity, document, shape, created, seq_before, chain_before"
+    found = []
     new.execute("BEGIN IMMEDIATE")
-    new.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    for row in old.execute(f"SELECT {columns} FROM streams ORDER BY id").fetchall():
+        new.execute(f"INSERT INTO streams ({columns}) VALUES (?,?,?,?,?,?,?,?)", row)
+        number, name, *_, seq_before, chain = row
+        salvaged, last = _copy_stream(old, new, (number, name), chain, until)
+        if seq_before:
+            _copy_snapshots(old, new, source, target, (number, last))
+        found.append(salvaged)
+    new.execute("COMMIT")
+    return found
+
+
+def _copy_stream(
+    old: sqlite3.Connection, new: sqlite3.Connection, stream: tuple[int, str], chain: int, until: int | None
+) -> tuple[Salvaged, int]:
+    number, name = stream
+    count, step, last, stopped = 0, None, 0, None
+    insert = f"INSERT INTO entries (stream, {ENTRY_COLUMNS}) VALUES (?{',?' * len(EntryRow._fields)})"
     try:
-        for row in map(EntryRow._make, old.execute(f"SELECT {ENTRY_COLUMNS} FROM entries ORDER BY seq")):
+        rows = old.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? ORDER BY seq", (number,))
+        for row in map(EntryRow._make, rows):
             if until is not None and row.kind == OBSERVATION and row.step > until:
                 stopped = f"step {row.step} is past the end asked for"
                 break
             if stopped := row.damage(chain):
                 break
-            new.execute(f"INSERT INTO entries ({ENTRY_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)", row)
+            new.execute(insert, (number, *row))
             chain, count, last = row.chain, count + 1, row.seq
             step = row.step if row.kind == OBSERVATION else step
     except (sqlite3.DatabaseError, ValueError, TypeError, OverflowError) as error:
         stopped = str(error)
-    if "seq_before" in meta:
-        _copy_snapshots(old, new, source, target, last)
-    new.execute("COMMIT")
-    return Salvaged(count, step, stopped)
+    return Salvaged(name, count, step, stopped), last
 
 
-def _copy_snapshots(old: sqlite3.Connection, new: sqlite3.Connection, source: Path, target: Path, last: int) -> None:
-    """Without the first observations, the state before those that are left is only in snapshots."""
-    columns = "id, seq, step, chain, at, name, folder, files"
-    for row in old.execute(f"SELECT {columns} FROM snapshots WHERE seq <= ?", (last,)).fetchall():
+def _copy_snapshots(
+    old: sqlite3.Connection, new: sqlite3.Connection, source: Path, target: Path, until: tuple[int, int]
+) -> None:
+    """Without the first observations, the state before those that are left is only in snapshots.
+
+    until: the stream, and its last entry.
+    """
+    columns = "id, stream, seq, step, chain, at, name, folder, files"
+    for row in old.execute(f"SELECT {columns} FROM snapshots WHERE stream = ? AND seq <= ?", until).fetchall():
         *_, name, _ = row
         folder = source / "snapshots" / name
         if folder.is_dir():
             shutil.copytree(folder, target / "snapshots" / name)
-            new.execute(f"INSERT INTO snapshots ({columns}) VALUES (?,?,?,?,?,?,?,?)", row)
+            new.execute(f"INSERT INTO snapshots ({columns}) VALUES (?,?,?,?,?,?,?,?,?)", row)

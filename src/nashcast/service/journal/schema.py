@@ -37,6 +37,59 @@ MIGRATIONS = (
         x BLOB, y BLOB, at REAL NOT NULL, withdrawn_at REAL NOT NULL
     );
     """,
+    # Many streams in one journal. What was there is the stream without a name, until one with its settings is served.
+    """
+    CREATE TABLE streams (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, document TEXT,
+        shape TEXT NOT NULL, created REAL NOT NULL, seq_before INTEGER NOT NULL DEFAULT 0,
+        chain_before INTEGER NOT NULL DEFAULT 0
+    );
+    INSERT INTO streams (id, name, identity, shape, created, seq_before, chain_before)
+        SELECT 1, '', value, coalesce((SELECT value FROM meta WHERE name = 'shape'), '{}'), 0.0,
+            coalesce((SELECT value FROM meta WHERE name = 'seq_before'), 0),
+            coalesce((SELECT value FROM meta WHERE name = 'chain_before'), 0)
+        FROM meta WHERE name = 'identity';
+    DELETE FROM meta;
+    ALTER TABLE entries RENAME TO entries_2;
+    DROP INDEX entries_by_step;
+    DROP INDEX entries_by_key;
+    CREATE TABLE entries (
+        stream INTEGER NOT NULL, seq INTEGER NOT NULL, kind INTEGER NOT NULL, step INTEGER NOT NULL, key TEXT,
+        x BLOB, y BLOB, at REAL NOT NULL, chain INTEGER NOT NULL, time REAL, PRIMARY KEY (stream, seq)
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX entries_by_step ON entries (stream, step, kind);
+    CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key IS NOT NULL;
+    INSERT INTO entries SELECT 1, seq, kind, step, key, x, y, at, chain, NULL FROM entries_2;
+    DROP TABLE entries_2;
+    ALTER TABLE forecasts RENAME TO forecasts_2;
+    CREATE TABLE forecasts (
+        stream INTEGER NOT NULL, step INTEGER NOT NULL, seq INTEGER NOT NULL, forecast BLOB NOT NULL,
+        bounds BLOB NOT NULL, weights BLOB NOT NULL, agents BLOB NOT NULL, beside BLOB, ahead BLOB, ahead_bounds BLOB,
+        absent TEXT, flags INTEGER NOT NULL, crc INTEGER NOT NULL, PRIMARY KEY (stream, step)
+    ) WITHOUT ROWID;
+    INSERT INTO forecasts
+        SELECT 1, step, seq, forecast, bounds, weights, agents, beside, NULL, NULL, absent, flags, crc FROM forecasts_2;
+    DROP TABLE forecasts_2;
+    ALTER TABLE log ADD COLUMN stream INTEGER;
+    UPDATE log SET stream = 1;
+    CREATE INDEX log_by_stream ON log (stream, id);
+    ALTER TABLE snapshots RENAME TO snapshots_2;
+    CREATE TABLE snapshots (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, stream INTEGER NOT NULL, seq INTEGER NOT NULL, step INTEGER NOT NULL,
+        chain INTEGER NOT NULL, at REAL NOT NULL, name TEXT, folder TEXT NOT NULL, files TEXT NOT NULL,
+        UNIQUE (stream, name)
+    );
+    INSERT INTO snapshots SELECT id, 1, seq, step, chain, at, name, folder, files FROM snapshots_2;
+    DROP TABLE snapshots_2;
+    CREATE INDEX snapshots_by_stream ON snapshots (stream, seq);
+    ALTER TABLE withdrawn RENAME TO withdrawn_2;
+    CREATE TABLE withdrawn (
+        stream INTEGER NOT NULL, seq INTEGER NOT NULL, kind INTEGER NOT NULL, step INTEGER NOT NULL, key TEXT,
+        x BLOB, y BLOB, at REAL NOT NULL, withdrawn_at REAL NOT NULL, PRIMARY KEY (stream, seq)
+    ) WITHOUT ROWID;
+    INSERT INTO withdrawn SELECT 1, seq, kind, step, key, x, y, at, withdrawn_at FROM withdrawn_2;
+    DROP TABLE withdrawn_2;
+    """,
 )
 VERSION = len(MIGRATIONS)
 

@@ -1,4 +1,4 @@
-"""The page: files that are the same for everybody. What it shows, it asks for with a token."""
+"""The pages: files that are the same for every caller. What they show, they ask for with a token."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+_PATHS = {"fleet.html": "/", "stream.html": "/streams/{stream}"}
 _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 def pages() -> list[Route]:
-    """The page at /, its parts below /page."""
+    """All streams at /, one stream at /streams/NAME, their parts below /page."""
     found = []
     for file in sorted(files("nashcast.service").joinpath("page").iterdir(), key=lambda file: file.name):
         kind = _KINDS.get(file.name.rpartition(".")[2])
         if kind is not None:
-            path = "/" if file.name == "index.html" else f"/page/{file.name}"
+            path = _PATHS.get(file.name, f"/page/{file.name}")
             found.append(Route(path, _sender(file.read_bytes(), kind), methods=["GET"]))
     return found
 

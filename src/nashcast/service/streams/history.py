@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nashcast.service.journal.entries import LABEL
-from nashcast.service.streams.state import Service
-from nashcast.service.streams.views import forecast_row, plain
+from nashcast.service.journal.reader import StreamReader
+from nashcast.service.streams.stream import Stream
+from nashcast.service.streams.views import forecast_row, iso_time, plain
 
 
-def read_history(service: Service, first: int | None, last: int | None, limit: int, every: int) -> dict:
+def read_history(
+    reader: StreamReader, stream: Stream, first: int | None, last: int | None, limit: int, every: int
+) -> dict:
     """Rows of steps first … last, at most `limit`, only every so many-th step; the newest if first is not given."""
-    head = {"agents": service.made.names, "coverages": list(service.config.serve.coverages)}
-    known = service.reader.steps()
+    serve = stream.config.serve
+    head = {"agents": stream.names, "coverages": list(serve.coverages)}
+    known = reader.steps()
     if known is None:
         return {**head, "rows": [], "next": None}
     oldest, newest = known
@@ -22,25 +28,33 @@ def read_history(service: Service, first: int | None, last: int | None, limit: i
     begin = -(-start // every) * every
     stop = min(end, begin + (limit - 1) * every)
     rows: dict[int, dict] = {}
-    for entry in service.reader.entries(begin, stop, every):
+    for entry in reader.entries(begin, stop, every):
         if entry.kind == LABEL:
             rows[entry.step] |= {"target": plain(entry.y), "late": True}
         else:
             rows[entry.step] = {
-                "step": entry.step, "at": entry.at, "x": plain(entry.x), "target": plain(entry.y), "late": False,
+                "step": entry.step, "at": entry.at, "time": iso_time(entry.time), "x": plain(entry.x),
+                "target": plain(entry.y), "late": False,
             } | _NO_FORECAST  # fmt: skip
-    serve = service.config.serve
-    for outcome in service.reader.outcomes(begin, stop, len(service.made.names), serve.y_dim, every):
-        empty = {"step": outcome.step, "at": None, "x": None, "target": None, "late": False} | _NO_FORECAST
+    for outcome in reader.outcomes(begin, stop, len(stream.names), serve.y_dim, every):
+        empty = {
+            "step": outcome.step,
+            "at": None,
+            "time": None,
+            "x": None,
+            "target": None,
+            "late": False,
+        } | _NO_FORECAST
         rows[outcome.step] = rows.get(outcome.step, empty) | forecast_row(outcome)
-    for entry in service.reader.entries(begin - 1, stop - 1, every, every - 1):
+    for entry in reader.entries(begin - 1, stop - 1, every, every - 1):
         if entry.y is not None and entry.step + 1 in rows:
             rows[entry.step + 1]["persistence"] = plain(entry.y)
     following = stop + every
     return {**head, "rows": [rows[step] for step in sorted(rows)], "next": following if following <= end else None}
 
 
-_NO_FORECAST = {
+_NO_FORECAST: dict[str, Any] = {
     "persistence": None, "forecast": None, "bounds": None, "weights": None, "agents": None, "beside": None,
     "absent": {}, "played": False, "fell_back": False,
 }  # fmt: skip
+_NOTHING = {"step": 0, "at": None, "time": None, "x": None, "target": None, "late": False} | _NO_FORECAST

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast.errors import NashcastError
 from nashcast.service.journal.entries import LABEL, OBSERVATION, Entry
-from nashcast.service.journal.journal import Journal
+from nashcast.service.journal.stream_journal import StreamJournal
 
 
 class Conflict(NashcastError):
@@ -29,6 +29,7 @@ class Item(NamedTuple):
     key: str | None
     x: np.ndarray | None
     y: np.ndarray | None
+    time: float | None = None
 
 
 class Receipt(NamedTuple):
@@ -43,7 +44,7 @@ class Receipt(NamedTuple):
 class Intake:
     """Entries of one group, in order; they are not in the journal yet. A job gets in as a whole or not at all."""
 
-    def __init__(self, journal: Journal, at: float):
+    def __init__(self, journal: StreamJournal, at: float):
         self._journal, self._at = journal, at
         self._step, self._seq = journal.step, journal.seq
         self._by_step: dict[tuple[int, int], Entry] = {}
@@ -91,7 +92,7 @@ class Intake:
                 raise Conflict(
                     "step_taken",
                     f"{item.where}.step: got {item.step}, which was accepted with other numbers or another key. "
-                    f"The next step is {self._step + 1}; a target that was missing is posted to /v1/labels.",
+                    f"The next step is {self._step + 1}; a target that was missing is posted to labels.",
                 )
         return entry
 
@@ -133,7 +134,7 @@ class Intake:
             self._step = step
         assert step is not None
         self._seq += 1
-        entry = Entry(self._seq, item.kind, step, item.key, item.x, item.y, self._at)
+        entry = Entry(self._seq, item.kind, step, item.key, item.x, item.y, self._at, item.time)
         self.entries.append(entry)
         self._by_step[item.kind, step] = entry
         if item.key is not None:

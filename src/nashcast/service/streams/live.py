@@ -47,18 +47,21 @@ class Live:
     def __init__(self, made: Made, serve: ServeSettings):
         self._made, self._serve = made, serve
         self._federation = made.make()
+        self._horizon = self._federation.horizon
         self._beside = None if made.beside is None else made.beside()
         self._bounds = Intervals(serve.y_dim, serve.coverages)
-        self.scores = Scores(len(made.names), serve.window)
+        self.scores = Scores(len(made.names), serve.window, len(serve.coverages))
         self.step: int | None = None
         self.first: int | None = None
         self.outcome: Outcome | None = None
         self.fell_back = ""  # why the greedy step stands in the present one, of some agents or of all
         self._seq, self._at = 0, 0.0
-        self._x = np.empty(0)
+        self._x, self._time = np.empty(0), np.nan
+        self._time_step = np.nan  # between the last two observations that had timestamps
         self._last_label = np.empty(0)
         self._last_label_step = -1
-        # Forecasts of steps whose label is not known: of mixture, persistence, no game and members, (columns, y_dim).
+        # Forecasts of steps whose label is not known, (columns, y_dim): of the mixture, persistence, no game, members;
+        # then low and high of each coverage.
         self._waiting: OrderedDict[int, np.ndarray] = OrderedDict()
         self._certified: tuple[Equilibrium, float, float] | None = None
         self._absences = np.zeros(len(made.names), dtype=np.int64)
@@ -75,9 +78,9 @@ class Live:
         assert x is not None
         if self.first is None:
             self.first = entry.step
-        asked = self._x if len(self._x) else x
+        asked, time = (self._x, self._time) if len(self._x) else (x, np.nan)
         for federation in self._both():
-            federation.learn_one(asked, y)
+            federation.learn_one(asked, y, time=time)
         if self.outcome is not None:
             self._note_presence(self.outcome, entry.at)
             self._waiting[entry.step] = self._columns(self.outcome)
@@ -86,26 +89,44 @@ class Live:
         while len(self._waiting) > WAITING:
             self._waiting.popitem(last=False)
         self.step, self._x = entry.step, x
+        known = np.nan if entry.time is None else entry.time
+        if known > self._time:
+            self._time_step = known - self._time
+        self._time = known
+
+    @property
+    def times(self) -> list[float] | None:
+        """Timestamps of the steps that are forecast; None where observations have none."""
+        step = self._serve.time_step or self._time_step
+        if np.isnan(self._time) or np.isnan(step):
+            return None
+        return [self._time + (h + 1) * step for h in range(self._horizon)]
 
     def predict(self) -> Outcome:
         """The forecast of the step after the last one learnt."""
         assert self.step is not None
-        self._federation.predict_one(self._x)
+        self._federation.predict_one(self._x, time=self._time)
         step = self._federation.present
         assert step is not None
         beside = None
         if self._beside is not None:
-            self._beside.predict_one(self._x)
+            self._beside.predict_one(self._x, time=self._time)
             other = self._beside.present
             beside = None if other is None else other.forecast[0]
-        forecast = step.forecast[0]
-        if not check.all_finite(forecast):
-            raise NashcastError(f"the forecast of step {self.step + 1} is not finite: {forecast}.")
+        forecast, ahead, ahead_bounds = step.forecast[0], None, None
+        if not check.all_finite(step.forecast):
+            raise NashcastError(f"the forecast of step {self.step + 1} is not finite: {step.forecast.tolist()}.")
+        if self._horizon == 1:
+            bounds = self._bounds.bounds(forecast)
+        else:
+            # (coverages, 2, horizon, y_dim) -> (horizon, coverages, 2, y_dim)
+            every = np.moveaxis(self._federation.bounds_now(), 2, 0)
+            bounds, ahead, ahead_bounds = every[0].copy(), step.forecast[1:].copy(), every[1:].copy()
         absent = {self._made.names[i]: reason for i, reason in step.absent.items()}
         self.fell_back = step.fell_back
         self.outcome = Outcome(
-            self.step + 1, self._seq, forecast, self._bounds.bounds(forecast), step.weights, step.own,
-            beside, absent, step.played, bool(step.fell_back),
+            self.step + 1, self._seq, forecast, bounds, step.weights, step.own,
+            beside, absent, step.played, bool(step.fell_back), ahead, ahead_bounds,
         )  # fmt: skip
         return self.outcome
 
@@ -147,7 +168,7 @@ class Live:
         for name, federation in self._named():
             federation.save(folder / name)
         waiting = list(self._waiting.items())
-        columns = FIRST_AGENT + len(self._made.names)
+        columns = FIRST_AGENT + len(self._made.names) + 2 * len(self._serve.coverages)
         arrays = {
             "x": self._x, "last_label": self._last_label, "absences": self._absences, "missed": self._missed,
             "seen": self._seen, "waiting.steps": np.array([step for step, _ in waiting], dtype=np.int64),
@@ -158,6 +179,7 @@ class Live:
         about = {
             "step": self.step, "first": self.first, "seq": self._seq, "at": self._at, "agents": self._made.names,
             "last_label_step": self._last_label_step,
+            "time": _or_none(self._time), "time_step": _or_none(self._time_step),
         }  # fmt: skip
         write_arrays(folder / "service.state", arrays, about)
 
@@ -168,6 +190,7 @@ class Live:
         arrays, about = read_arrays(folder / "service.state")
         self.step, self.first, self._seq, self._at = (about[name] for name in ("step", "first", "seq", "at"))
         self._last_label_step = about["last_label_step"]
+        self._time, self._time_step = (_or_nan(about.get(name)) for name in ("time", "time_step"))
         self._x, self._last_label = arrays["x"], arrays["last_label"]
         self._absences, self._missed, self._seen = (arrays[name] for name in ("absences", "missed", "seen"))
         waiting = zip(arrays["waiting.steps"], arrays["waiting.forecasts"], strict=True)
@@ -191,10 +214,12 @@ class Live:
             self._last_label, self._last_label_step = y, step
 
     def _columns(self, outcome: Outcome) -> np.ndarray:
-        columns = np.empty((FIRST_AGENT + len(self._made.names), self._serve.y_dim))
+        agents = FIRST_AGENT + len(self._made.names)
+        columns = np.empty((agents + 2 * len(self._serve.coverages), self._serve.y_dim))
         columns[MIXTURE], columns[PERSISTENCE] = outcome.forecast, self._last_label
         columns[BESIDE] = np.nan if outcome.beside is None else outcome.beside
-        columns[FIRST_AGENT:] = outcome.agents
+        columns[FIRST_AGENT:agents] = outcome.agents
+        columns[agents:] = outcome.bounds.reshape(-1, self._serve.y_dim)
         for name in outcome.absent:
             columns[FIRST_AGENT + self._made.names.index(name)] = np.nan
         return columns
@@ -220,6 +245,14 @@ def agent_state(reason: str | None, missed: int) -> str:
     if missed >= GONE_AFTER or reason == _AWAY:
         return "gone"
     return "late" if any(words in reason for words in _LATE) else "benched"
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def _part(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

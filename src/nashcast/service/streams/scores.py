@@ -12,25 +12,45 @@ FIRST_AGENT = 3
 
 
 class Scores:
-    """The last `window` errors, and sums since the first. NaN where somebody made no forecast."""
+    """The last `window` errors, and sums since the first. NaN where there was no forecast.
 
-    def __init__(self, agents: int, window: int):
-        self._recent = np.full((window, FIRST_AGENT + agents), np.nan)
+    coverages: how many intervals each forecast had; whether targets lay in them is remembered beside the errors.
+    """
+
+    def __init__(self, agents: int, window: int, coverages: int = 0):
+        self._errors = FIRST_AGENT + agents
+        self._recent = np.full((window, self._errors + coverages), np.nan)
         self._totals = np.zeros(FIRST_AGENT)
         self.count = 0
 
     def add(self, target: np.ndarray, forecasts: np.ndarray) -> None:
-        """forecasts: of the mixture, persistence, no game, and the agents, (columns, y_dim)."""
-        missed = forecasts - target
+        """forecasts: of the mixture, persistence, no game, and the agents, then low and high of each coverage.
+
+        (columns, y_dim), NaN where one is not known.
+        """
+        missed = forecasts[: self._errors] - target
         errors = np.einsum("ij,ij->i", missed, missed) / len(target)
-        self._recent[self.count % len(self._recent)] = errors
+        row = self._recent[self.count % len(self._recent)]
+        row[: self._errors] = errors
+        if len(row) > self._errors:
+            bounds = forecasts[self._errors :].reshape(-1, 2, len(target))
+            inside = (bounds[:, 0] <= target) & (target <= bounds[:, 1])
+            # Before a first forecast has met its target, intervals are infinite and say nothing.
+            row[self._errors :] = np.where(np.isfinite(bounds).all(axis=(1, 2)), inside.mean(axis=1), np.nan)
         for i, error in enumerate(errors[:FIRST_AGENT].tolist()):
             if not isnan(error):
                 self._totals[i] += error
         self.count += 1
 
     def recent(self) -> np.ndarray:
-        """Mean of each column over the window; NaN where there is nothing."""
+        """Mean squared error of each column over the window; NaN where there is nothing."""
+        return self._means()[: self._errors]
+
+    def covered(self) -> np.ndarray:
+        """Share of the targets in the window inside their intervals, (coverages,); NaN where there is nothing."""
+        return self._means()[self._errors :]
+
+    def _means(self) -> np.ndarray:
         rows = self._recent[: min(self.count, len(self._recent))]
         here = ~np.isnan(rows)
         counts = here.sum(axis=0)
@@ -39,7 +59,12 @@ class Scores:
 
     def totals(self) -> np.ndarray:
         """Mean of the first columns since the first step."""
-        return self._totals / self.count if self.count else np.full(FIRST_AGENT, np.nan)
+        if not self.count:
+            return np.full(FIRST_AGENT, np.nan)
+        means = self._totals / self.count
+        if not self._totals[BESIDE]:  # nothing runs beside
+            means[BESIDE] = np.nan
+        return means
 
     def save(self) -> dict[str, np.ndarray]:
         return {"recent": self._recent, "totals": self._totals, "count": np.array(self.count)}

@@ -26,18 +26,24 @@ _OF_HUB = ("hub", "game", "federation")
 class ServeSettings:
     """x_dim, y_dim: numbers in an input and in a target.   coverages: of the bounds around each forecast.
 
-    deadline: seconds an agent may take to forecast before the step goes on without it.
+    time_step: seconds between two observations, for the timestamps of forecasts; None: as between the last two.
+    units: of the targets, as people read them.
+    deadline: seconds an agent in a process of its own may take before the step goes on without it; None for 5.
+    memory: megabytes that such a process may use; None for 2000.
     compare: whether the same agents without a game are run beside a federation that plays one.
     window: steps over which errors are averaged.   retain: steps the journal keeps; None for all.
-    snapshot_every: steps between two snapshots of all that is learnt; None for 1000, and for 1 where somebody else's
-        code or a deadline makes it impossible to compute a step again as it was.
+    snapshot_every: steps between two snapshots of all that is learnt; None for 250, and for 1 where foreign code or a
+        deadline makes it impossible to compute a step again as it was.
     """
 
     x_dim: int
     y_dim: int
     coverages: Sequence[float] = (0.5, 0.9)
+    time_step: float | None = None
+    units: str | None = None
     deadline: float | None = None
-    compare: bool = True
+    memory: int | None = None
+    compare: bool = False
     window: int = 500
     snapshot_every: int | None = None
     retain: int | None = None
@@ -53,8 +59,13 @@ class ServeSettings:
             raise InvalidInput("coverages", "an empty list", "Pass at least one, such as [0.9].")
         if sorted(set(self.coverages)) != list(self.coverages):
             raise InvalidInput("coverages", f"{list(self.coverages)}", "Pass each once, the smallest first.")
-        if self.deadline is not None:
-            check.number("deadline", self.deadline, above=0.0)
+        for name in ("deadline", "time_step"):
+            if getattr(self, name) is not None:
+                check.number(name, getattr(self, name), above=0.0)
+        if self.memory is not None:
+            check.integer("memory", self.memory, min=64)
+        if self.units is not None and len(self.units) > 40:
+            raise InvalidInput("units", f"{len(self.units)} characters", "Pass at most 40.")
         check.integer("window", self.window, min=1)
         if self.snapshot_every is not None:
             check.integer("snapshot_every", self.snapshot_every, min=1)
@@ -63,6 +74,8 @@ class ServeSettings:
 
 
 SERVE = options_of(ServeSettings)
+# Settings that may change without another forecast: nothing is computed from them.
+_NOT_LEARNT = ("snapshot_every", "retain", "window", "deadline", "memory", "time_step", "units")
 
 
 class HubPlace(NamedTuple):
@@ -100,12 +113,13 @@ class ServedConfig(NamedTuple):
     def shape(self, names: list[str]) -> dict:
         """What it takes to read numbers out of the journal."""
         serve = self.serve
-        return {"x_dim": serve.x_dim, "y_dim": serve.y_dim, "coverages": list(serve.coverages), "agents": names}
+        sizes = {"x_dim": serve.x_dim, "y_dim": serve.y_dim, "horizon": self.federation.horizon}
+        return sizes | {"coverages": list(serve.coverages), "agents": names}
 
     def identity(self) -> str:
         """The same for whatever computes the same numbers from the same observations."""
         described = self.settings()
-        for name in ("snapshot_every", "retain", "window", "deadline"):
+        for name in _NOT_LEARNT:
             del described["serve"][name]
         del described["name"]
         files = {
@@ -117,7 +131,11 @@ class ServedConfig(NamedTuple):
 
 def load_served(path: str | Path) -> ServedConfig:
     """The federation a TOML file describes, for a stream from outside."""
-    document, source, folder = read_toml(path), str(path), Path(path).parent
+    return read_served(read_toml(path), source=str(path), folder=Path(path).parent)
+
+
+def read_served(document: Mapping[str, Any], *, source: str, folder: Path) -> ServedConfig:
+    """The same of a document that is read already. folder: where its paths start."""
     own = {name: value for name, value in document.items() if "hub" not in document or name not in _OF_HUB}
     config = parse(own, source=source, folder=folder, live=True)
     place = Place(source, "serve")
@@ -133,12 +151,6 @@ def load_served(path: str | Path) -> ServedConfig:
         raise place.moved(error) from None
     if "hub" in document:
         return ServedConfig(config, serve, _hub(document, config, serve, source))
-    if config.horizon > 1:
-        remedy = "Leave it out: the service forecasts the next step."
-        raise Place(source, "horizon").refused(str(config.horizon), remedy)
-    if serve.deadline is not None and config.paper is None:
-        remedy = "Leave it out. Deadlines are for agents elsewhere, in [hub], and for the paper's federation, [paper]."
-        raise place.at("deadline").refused(f"{serve.deadline:g}", remedy)
     check_fit(config, serve.x_dim, serve.y_dim)
     return ServedConfig(config, serve)
 

@@ -1,4 +1,4 @@
-"""Snapshots on disk: a folder of files each, whole or not there, with checksums kept in the journal."""
+"""Snapshots on disk: a folder of files each, complete or absent, with checksums kept in the journal."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import json
 import os
 import secrets
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.service.journal.journal import Journal
 from nashcast.service.journal.schema import JournalUnwritable
-from nashcast.service.streams.factory import Made
 from nashcast.service.streams.live import Live
-from nashcast.service.streams.settings import ServeSettings
 
 FOLDER = "snapshots"
 # Automatic snapshots that are kept: should the newest be damaged, the one before it and more of the journal do.
-KEPT = 3
+KEPT = 2
 
 
-def take_snapshot(journal: Journal, live: Live, seq: int, chain: int, name: str | None = None) -> None:
-    """Between `learn` and `predict`. seq, chain: place and checksum of the entry that was learnt last."""
-    home = journal.folder / FOLDER
-    folder = f"{seq:012d}-{secrets.token_hex(4)}"
+def write_snapshot(journal: Path, stream: int, live: Live, seq: int) -> tuple[str, str]:
+    """To be called between `learn` and `predict`. Returns the folder's name, and digests of its files as JSON.
+
+    journal: the journal's folder.   seq: place of the entry that was learnt last.
+    """
+    home = journal / FOLDER
+    folder = f"s{stream}-{seq:012d}-{secrets.token_hex(4)}"
     partial = home / f"{folder}.partial"
     try:
         partial.mkdir(mode=0o700, parents=True)
@@ -35,30 +36,24 @@ def take_snapshot(journal: Journal, live: Live, seq: int, chain: int, name: str 
     except (OSError, InvalidInput) as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise JournalUnwritable(f"no snapshot can be written: {error}.") from error
-    assert live.step is not None
-    try:
-        journal.add_snapshot(live.step, seq, chain, folder, json.dumps(files), name)
-    except BaseException:
-        shutil.rmtree(home / folder, ignore_errors=True)
-        raise
+    return folder, json.dumps(files)
 
 
-def tidy(journal: Journal) -> None:
-    """Drop automatic snapshots but the newest, and folders nobody speaks of."""
-    known = journal.snapshots()
-    old = [each for each in known if each["name"] is None][KEPT:]
-    if old:
-        journal.drop_snapshots([each["id"] for each in old])
-    kept = {each["folder"] for each in known if each not in old}
-    home = journal.folder / FOLDER
+def remove_folder(journal: Path, folder: str) -> None:
+    shutil.rmtree(journal / FOLDER / folder, ignore_errors=True)
+
+
+def remove_unreferenced(journal: Path, known: Collection[str]) -> None:
+    """Snapshot folders that the journal does not list: they were being written when the service was killed."""
+    home = journal / FOLDER
     for path in home.iterdir() if home.is_dir() else ():
-        if path.name not in kept:
+        if path.name not in known:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def check_snapshot(journal: Journal, snapshot: dict) -> Path:
+def check_snapshot(journal: Path, snapshot: dict) -> Path:
     """Its folder. Raises NashcastError if a file is missing or not what was written."""
-    folder = journal.folder / FOLDER / snapshot["folder"]
+    folder = journal / FOLDER / snapshot["folder"]
     for name, digest in json.loads(snapshot["files"]).items():
         path = folder / name
         try:
@@ -68,14 +63,6 @@ def check_snapshot(journal: Journal, snapshot: dict) -> Path:
         if not sound:
             raise NashcastError(f"the snapshot of step {snapshot['step']} is damaged: {path} is not what was written.")
     return folder
-
-
-def load_snapshot(journal: Journal, snapshot: dict, made: Made, serve: ServeSettings) -> Live:
-    """The federation as it was."""
-    folder = check_snapshot(journal, snapshot)
-    live = Live(made, serve)
-    live.load(folder)
-    return live
 
 
 def _digest(path: Path) -> str:

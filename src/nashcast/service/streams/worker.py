@@ -1,290 +1,277 @@
-"""The one thread that writes the journal and computes. Whatever waits when it looks is committed together."""
+"""A worker process: owns streams, computes what the journal says, and reports what followed. One thread, no HTTP.
+
+From the front it hears which streams are its own and how far the journal goes; it reads the entries themselves from the
+journal. So a worker that starts late, or in place of one that died, does the same as one that was there all along.
+"""
 
 from __future__ import annotations
 
+import gc
 import logging
-import queue
-import threading
+import os
+import resource
+import select
+import signal
+import socket
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from nashcast.errors import NashcastError
-from nashcast.service.journal.entries import Entry, Outcome
-from nashcast.service.journal.journal import Journal
-from nashcast.service.journal.schema import JournalUnwritable
-from nashcast.service.streams.factory import Made
-from nashcast.service.streams.intake import Conflict, Intake, Item, Receipt
-from nashcast.service.streams.jobs import Answers, Busy, Failed, Job, Published, changes, deliver_here
-from nashcast.service.streams.live import Live
-from nashcast.service.streams.settings import ServeSettings
-from nashcast.service.streams.snapshots import check_snapshot, load_snapshot, take_snapshot, tidy
+from nashcast.service.journal.reader import JournalReader
+from nashcast.service.streams import frames
+from nashcast.service.streams.computing import Batch, Computing, Snapshot
+from nashcast.service.streams.factory import Made, make_federation
+from nashcast.service.streams.settings import ServedConfig, read_served
+from nashcast.service.streams.views import encoded, forecast_view, summary_view
 
 logger = logging.getLogger("nashcast.service")
-# Observations committed together at most, and observations that may wait in all.
-GROUP, WAITING = 500, 20_000
-SNAPSHOT_EVERY = 1000
+# Seconds between two signs of life, and between two summaries of a stream that is busy.
+BEAT_S, SUMMARY_S = 1.0, 0.5
+# Observations are accepted and answers given first, then forecasts are computed.
+NICENESS = 10
+# Entries of one stream before another has its turn.
+TURN = 64
 
 
-class Worker(threading.Thread):
-    """publish: called in this thread after each group, before its jobs are answered.
+class OwnStream:
+    """One stream of this worker."""
 
-    deliver: called in this thread with futures and their answers; futures of an event loop are set there.
-    """
+    def __init__(self, core: WorkerCore, message: dict[str, Any]):
+        self._core, self.id, self.epoch = core, message["stream"], message["epoch"]
+        self.config: ServedConfig = read_served(
+            message["document"], source=message["source"], folder=Path(message["folder"])
+        )
+        self.made: Made = make_federation(self.config)
+        self.told_to, self.summarised, self.dirty = message["seq"], 0.0, True
+        self._accept = message["accept_changes"]
+        self.at, self.announced = 0.0, False
+        self.computing: Computing | None = None
 
-    def __init__(
-        self, journal: Journal, live: Live, made: Made, serve: ServeSettings,
-        publish: Callable[[Published], None] = lambda published: None,
-        deliver: Callable[[Answers], None] = deliver_here, new_future: Callable[[], Any] = Future,
-    ):  # fmt: skip
-        super().__init__(name="nashcast arithmetic", daemon=True)
-        self._journal, self.live, self._made, self._serve = journal, live, made, serve
-        self._publish, self._deliver, self._new_future = publish, deliver, new_future
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._waiting, self._lock = 0, threading.Lock()
-        self._every = serve.snapshot_every or (SNAPSHOT_EVERY if made.repeats else 1)
-        self._saved_at = live.step
-        self._stopping = False
-        self._unwritten: dict[int, Outcome] = {}
-        self._unwritten_events: list[tuple] = []
-        self.failed: str | None = None
-        self.unwritable: str | None = None
-        self.counts = {"accepted": 0, "duplicates": 0, "conflicts": 0, "groups": 0, "snapshots": 0}
-        self.seconds = {"commit": 0.0, "compute": 0.0}
+    def open(self) -> Batch:
+        reader = self._core.reader.stream(self.id)
+        computing = Computing(reader, self.made, self.config.serve, self._saved, accept_changes=self._accept)
+        computing.report = self._report
+        self.computing = computing
+        return computing.begin()
 
     @property
-    def waiting(self) -> int:
-        """Observations and labels that are not yet looked at."""
-        return self._waiting
+    def behind(self) -> bool:
+        return self.computing is None or self.computing.seq < self.told_to
 
-    def post(self, items: Sequence[Item]) -> Any:
-        """A future: the receipt and the forecast that then stands, once what was new is durable and learnt."""
-        return self._add(Job(items, None, self._new_future()))
+    def work(self) -> None:
+        """One turn: load it, or compute some of what waits."""
+        if self.computing is None:
+            self._report(self.open())
+            return
+        before = self.computing.seq
+        batch = self.computing.advance(TURN)
+        if self.computing.seq == before:
+            # The journal has no more: what was announced has been withdrawn meanwhile.
+            self.told_to = before
+        self._report(batch)
 
-    def ask(self, call: Callable[[], Any]) -> Any:
-        """A future: what a function returns when called between two groups in the thread that computes."""
-        return self._add(Job((), call, self._new_future()))
+    def close(self) -> None:
+        if self.made.elsewhere is not None:
+            self.made.elsewhere.close()
+        for child in self.made.children:
+            child.close()
 
-    def stop(self) -> None:
-        """Finish what waits, take a snapshot, end."""
-        self._jobs.put(None)
-        self.join()
+    def _saved(self, snapshot: Snapshot) -> None:
+        self._core.send({"say": "snapshot", "stream": self.id, "epoch": self.epoch, **snapshot._asdict()})
+        if self.made.elsewhere is not None:
+            # Agents elsewhere cannot go back, so none is asked further before the journal has the snapshot.
+            self._core.wait_for("kept", self.id)
 
-    def _add(self, job: Job) -> Any:
-        size = max(len(job.items), 1)
-        with self._lock:
-            if self._waiting + size > WAITING:
-                raise Busy(
-                    f"{self._waiting} observations wait to be computed. Slow down, and post it again in a second."
-                )
-            self._waiting += size
-        self._jobs.put(job)
-        return job.future
+    def _report(self, batch: Batch) -> None:
+        computing = self.computing
+        assert computing is not None
+        live, serve, now = computing.live, self.config.serve, time.monotonic()
+        if batch.pairs:
+            self.at = batch.pairs[-1][0].at
+        self.dirty = True
+        events = batch.events
+        if not self.announced and not self.behind:
+            self.announced = True
+            start = computing.from_step
+            origin = "the beginning" if start is None else f"the snapshot of step {start}"
+            text = f"from {origin}, {computing.replayed} entries replayed"
+            events = [*events, (time.time(), live.step, "start", text)]
+        message: dict[str, Any] = {
+            "say": "results", "stream": self.id, "epoch": self.epoch, "seq": computing.done,
+            "rows": batch.rows, "events": events,
+            "step": live.step, "replayed": computing.replayed, "from_step": computing.from_step,
+            "loaded": not self.behind, "unwritable": computing.unwritable,
+        }  # fmt: skip
+        if live.outcome is not None and computing.done == computing.seq:
+            view = forecast_view(live.outcome, self.at, self.made.names, serve, live.times)
+            message["standing"] = encoded(view)
+            if now - self.summarised > SUMMARY_S or not self._core.busy:
+                message["summary"] = summary_view(live, serve)
+                self.summarised, self.dirty = now, False
+        self._core.send(message)
 
-    def run(self) -> None:
-        while not self._stopping:
-            for group in self._gather():
-                try:
-                    self._do(group)
-                except BaseException as error:
-                    self._fail(error)
-                    self._deliver([(job.future, Failed(str(self.failed))) for job in group])
-        if self.failed is None and self.live.step is not None and self._saved_at != self.live.step:
-            self._try_snapshot(self._journal.seq, self._journal.chain)
+    def summarise(self) -> None:
+        """What was left out while the worker was busy."""
+        if self.dirty and self.computing is not None and self.computing.live.outcome is not None:
+            summary = summary_view(self.computing.live, self.config.serve)
+            self._core.send({"say": "summary", "stream": self.id, "epoch": self.epoch, "summary": summary})
+            self.summarised = time.monotonic()
+        self.dirty = False
 
-    def _gather(self) -> list[list[Job]]:
-        """Groups of jobs that wait now; a call is a group by itself."""
-        groups: list[list[Job]] = [[]]
-        job, count = self._jobs.get(), 0
+
+class WorkerCore:
+    """All of a worker but its socket. send: takes a message for the front.   mark: told which stream it works on."""
+
+    def __init__(
+        self, folder: Path, send: Callable[[dict], None], receive: Callable[[], list[dict]],
+        mark: Callable[[int], None] = lambda stream: None,
+    ):  # fmt: skip
+        self.send, self._receive, self._mark = send, receive, mark
+        self.reader = JournalReader(folder)
+        self._streams: OrderedDict[int, OwnStream] = OrderedDict()
+        self._kept: list[dict] = []
+        self.stopping: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        return sum(stream.behind for stream in self._streams.values()) > 1
+
+    def handle(self, message: dict[str, Any]) -> None:
+        do = message["do"]
+        if do == "own":
+            self._own(message)
+        elif do == "go":
+            for key, seq in message["streams"].items():
+                stream = self._streams.get(int(key))
+                if stream is not None:
+                    stream.told_to = max(stream.told_to, seq)
+        elif do == "drop":
+            stream = self._streams.pop(message["stream"], None)
+            if stream is not None:
+                stream.close()
+        elif do == "save":
+            self._save_point(message)
+        elif do == "stop":
+            self.stopping = time.monotonic() + message["seconds"]
+
+    def wait_for(self, what: str, stream: int) -> None:
+        """Other messages wait meanwhile."""
         while True:
-            if job is None:
-                self._stopping = True
-                break
-            if job.call is not None:
-                groups += [[job], []]
-            else:
-                groups[-1].append(job)
-            count += max(len(job.items), 1)
-            if count >= GROUP:
-                break
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                break
-        with self._lock:
-            self._waiting -= count
-        return [group for group in groups if group]
+            for message in self._receive():
+                if message["do"] == what and message["stream"] == stream:
+                    return
+                self._kept.append(message)
 
-    def _do(self, group: list[Job]) -> None:
-        if self.failed is not None:
-            raise Failed(self.failed)
-        if group[0].call is not None:
-            self._call(group[0])
-            return
-        intake = Intake(self._journal, time.time())
-        answers: Answers = []
-        for job in group:
-            try:
-                answers.append((job.future, intake.add(job.items)))
-            except Conflict as conflict:
-                self.counts["conflicts"] += 1
-                answers.append((job.future, conflict))
-        if intake.entries:
-            try:
-                chains = self._commit(intake.entries)
-            except JournalUnwritable as error:
-                # Nothing of the group is there, and what was posted before is as it was.
-                self.unwritable = str(error)
-                logger.error("%s", error)
-                refused = [(each, error if _new(answer) else answer) for each, answer in answers]
-                self._deliver([(each, self._with_outcome(answer)) for each, answer in refused])
-                return
-            self._compute(intake.entries, chains)
-        self.counts["accepted"] += len(intake.entries)
-        self.counts["duplicates"] += sum(answer.duplicates for _, answer in answers if isinstance(answer, Receipt))
-        self._deliver([(each, self._with_outcome(answer)) for each, answer in answers])
+    def take_messages(self, messages: list[dict]) -> None:
+        waiting, self._kept = self._kept, []
+        for message in [*waiting, *messages]:
+            self.handle(message)
 
-    def _with_outcome(self, answer: Receipt | Exception) -> Any:
-        return (answer, self.live.outcome) if isinstance(answer, Receipt) else answer
+    def work(self) -> bool:
+        """One turn of one stream that has something to do. Returns whether there was one."""
+        for stream in list(self._streams.values()):
+            if stream.behind:
+                self._streams.move_to_end(stream.id)
+                self._mark(stream.id)
+                self._guarded(stream, stream.work)
+                self._mark(0)
+                return True
+        for stream in self._streams.values():
+            stream.summarise()
+        return False
 
-    def _call(self, job: Job) -> None:
-        assert job.call is not None
+    def _own(self, message: dict[str, Any]) -> None:
+        former = self._streams.pop(message["stream"], None)
+        if former is not None:
+            former.close()
+        self._mark(message["stream"])
         try:
-            answer = job.call()
+            self._streams[message["stream"]] = OwnStream(self, message)
         except Exception as error:
-            # What leaves the state in doubt has said so by `_fail`; the rest is between who asked and the answer.
-            answer = error
-        self._deliver([(job.future, answer)])
+            self._failed(message["stream"], message["epoch"], error)
+        self._mark(0)
 
-    def _commit(self, entries: list[Entry]) -> list[int]:
-        began = time.perf_counter()
-        chains = self._journal.append(entries)
-        self.unwritable = None
-        self.counts["groups"] += 1
-        self.seconds["commit"] += time.perf_counter() - began
-        return chains
-
-    def _compute(self, entries: list[Entry], chains: list[int]) -> None:
-        began = time.perf_counter()
-        steps, events = [], []
-        for entry, chain in zip(entries, chains, strict=True):
-            before = self.live.outcome
-            self.live.learn(entry)
-            # At the end of a group is often enough, but for agents elsewhere: they cannot go back with the service.
-            if (entry is entries[-1] or self._made.elsewhere is not None) and self._due():
-                # Forecasts of before a snapshot are not computed again, so they are written first.
-                self._try_record()
-                self._try_snapshot(entry.seq, chain)
-            outcome = self.live.predict()
-            steps.append((entry, outcome))
-            changed = changes(before, outcome, entry.at, self.live.fell_back)
-            events += changed
-            self._unwritten[outcome.step] = outcome
-            self._unwritten_events += changed
-        self._try_record()
-        self.seconds["compute"] += time.perf_counter() - began
-        self._publish(Published(steps, events, steps[-1][1], entries[-1].at))
-
-    def _due(self) -> bool:
-        assert self.live.step is not None
-        return self._saved_at is None or self.live.step - self._saved_at >= self._every or self._every == 1
-
-    def _try_snapshot(self, seq: int, chain: int) -> None:
-        """A snapshot only shortens the next start: without room for one, the service goes on."""
-        if self._unwritten:
-            return
+    def _guarded(self, stream: OwnStream, work: Callable[[], None]) -> None:
         try:
-            take_snapshot(self._journal, self.live, seq, chain)
-            self.counts["snapshots"] += 1
-            self._saved_at = self.live.step
-            tidy(self._journal)
-            self._forget()
-        except JournalUnwritable as error:
-            self.unwritable = str(error)
-            logger.error("%s", error)
-
-    def _try_record(self) -> None:
-        """Forecasts that cannot be written now are written later or computed again, from what is durable."""
-        try:
-            self._journal.record(self._unwritten.values(), self._unwritten_events)
-            self._unwritten, self._unwritten_events = {}, []
-        except JournalUnwritable as error:
-            self.unwritable = str(error)
-            logger.error("%s", error)
-
-    def _forget(self) -> None:
-        if self._serve.retain is None or self.live.step is None:
-            return
-        automatic = [each["seq"] for each in self._journal.snapshots() if each["name"] is None]
-        if automatic:
-            self._journal.forget(self.live.step - self._serve.retain, min(automatic))
-
-    def save_point(self, name: str) -> dict:
-        """To be asked, not called from another thread."""
-        if self.live.step is None:
-            raise Conflict("nothing_to_save", "there is no observation yet. Post one first.")
-        if any(each["name"] == name for each in self._journal.snapshots()):
-            raise Conflict("name_taken", f"name: got {name!r}, which is taken. Delete that save point first.")
-        take_snapshot(self._journal, self.live, self._journal.seq, self._journal.chain, name)
-        self._journal.log("save point", name, self.live.step)
-        return {"name": name, "step": self.live.step}
-
-    def restore(self, name: str) -> dict:
-        """To be asked. Everything after the save point is withdrawn, in memory and in the journal."""
-        snapshot = self._named(name)
-        if not self._journal.holds(snapshot["seq"]):
-            raise Conflict("too_old", f"name: got {name!r}, whose step {snapshot['step']} the journal no longer holds.")
-        try:
-            check_snapshot(self._journal, snapshot)
-            live, outcome = self._from(snapshot)
-        except NashcastError as error:
-            raise Conflict("damaged", f"{error} Nothing was changed.") from error
-        now = time.time()
-        withdrawn = self._journal.withdraw(snapshot["seq"], snapshot["chain"], snapshot["step"])
-        self.live, self._saved_at = live, snapshot["step"]
-        events = [(now, live.step, "restore", f"{name}: {withdrawn} entries after step {live.step} withdrawn")]
-        self._unwritten, self._unwritten_events = {outcome.step: outcome}, [*self._unwritten_events, *events]
-        self._try_record()
-        with suppress(JournalUnwritable):
-            tidy(self._journal)
-        self._publish(Published([], events, outcome, now))
-        return {"name": name, "step": live.step, "withdrawn": withdrawn}
-
-    def _from(self, snapshot: dict) -> tuple[Live, Outcome]:
-        elsewhere = self._made.elsewhere
-        try:
-            live = load_snapshot(self._journal, snapshot, self._made, self._serve)
-            if elsewhere is not None:
-                elsewhere.renew()
-            return live, live.predict()
-        except NashcastError as error:
-            if elsewhere is not None:  # there is one hub, and it is no longer where it was
-                self._fail(error)
-                raise RuntimeError(self.failed) from error
+            work()
+        except (ConnectionError, KeyboardInterrupt):
             raise
+        except BaseException as error:
+            # What one stream raises is that stream's failure; the others go on.
+            self._streams.pop(stream.id, None)
+            stream.close()
+            self._failed(stream.id, stream.epoch, error)
 
-    def drop(self, name: str) -> dict:
-        """To be asked."""
-        snapshot = self._named(name)
-        self._journal.drop_snapshots([snapshot["id"]])
-        tidy(self._journal)
-        return {"name": name, "step": snapshot["step"]}
+    def _failed(self, stream: int, epoch: int, error: BaseException) -> None:
+        text = f"{type(error).__name__}: {error}"[:2000]
+        if not isinstance(error, NashcastError):
+            logger.error("stream %d failed: %s", stream, text, exc_info=error)
+        self.send({"say": "failed", "stream": stream, "epoch": epoch, "why": text})
 
-    def _named(self, name: str) -> dict:
-        found = next((each for each in self._journal.snapshots() if each["name"] == name), None)
-        if found is None:
-            raise Conflict(
-                "no_such_save_point", f"name: got {name!r}, which is no save point. GET /v1/savepoints lists them."
-            )
-        return found
+    def _save_point(self, message: dict[str, Any]) -> None:
+        stream = self._streams.get(message["stream"])
+        found: dict[str, Any] | None = None
+        if stream is not None and stream.computing is not None and stream.computing.live.step is not None:
+            snapshot = stream.computing.take_snapshot()
+            found = None if snapshot is None else snapshot._asdict()
+        self.send({"say": "saved", "stream": message["stream"], "ticket": message["ticket"], "snapshot": found})
 
-    def _fail(self, error: BaseException) -> None:
-        if self.failed is None:
-            self.failed = f"the service has stopped: {type(error).__name__}: {error}"
-            logger.critical("%s", self.failed, exc_info=error)
+    def save_all(self, until: float) -> None:
+        """Snapshots of what is not saved, as long as there is time: the rest is computed again at the next start."""
+        for stream in self._streams.values():
+            computing = stream.computing
+            if computing is not None and computing.unsaved and time.monotonic() < until:
+                self._guarded(stream, lambda computing=computing: computing.take_snapshot())  # type: ignore[misc]
+
+    def close(self) -> None:
+        for stream in self._streams.values():
+            stream.close()
+        self.reader.close()
 
 
-def _new(answer: Receipt | Exception) -> bool:
-    return isinstance(answer, Receipt) and answer.accepted > 0
+def run(line: socket.socket, folder: Path, mark: Callable[[int], None]) -> None:
+    """Until the front says stop or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.nice(NICENESS)
+    decoder, waiting = frames.Decoder(), []
+
+    def send(message: dict) -> None:
+        line.sendall(frames.encode(message))
+
+    def receive(timeout: float | None = None) -> list[dict]:
+        if waiting:
+            found, waiting[:] = waiting[:], []
+            return found
+        ready, _, _ = select.select([line], [], [], timeout)
+        if not ready:
+            return []
+        data = line.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError("the front is gone")
+        return decoder.feed(data)
+
+    core = WorkerCore(folder, send, receive, mark)
+    # What was made before the fork is shared with the other workers as long as it is not touched.
+    gc.freeze()
+    beat = 0.0
+    try:
+        more = True
+        while core.stopping is None:
+            core.take_messages(receive(0.0 if more else BEAT_S))
+            more = core.work()
+            now = time.monotonic()
+            if now - beat >= BEAT_S:
+                beat = now
+                used = resource.getrusage(resource.RUSAGE_SELF)
+                send({"say": "beat", "pid": os.getpid(), "seconds": used.ru_utime + used.ru_stime})
+        core.save_all(core.stopping)
+        send({"say": "bye"})
+    except ConnectionError:
+        pass
+    finally:
+        core.close()

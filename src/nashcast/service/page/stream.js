@@ -5,6 +5,7 @@ import { alike, fixed, moment, percent, whole } from "./format.js";
 import { Agents, Log, look, put, showForecast, showStatus } from "./panels.js";
 import { Rows, runningRatio } from "./rows.js";
 import { Refused, ask, follow, token } from "./service.js";
+import { wireTheme } from "./theme_button.js";
 
 const at = (id) => document.getElementById(id);
 const LINES = { live: "live", reconnecting: "reconnecting", ended: "ended" };
@@ -97,7 +98,7 @@ async function lookNow() {
     showStatus(status);
     agents.show(told.agents);
     at("trouble").hidden = status.ready;
-    if (!status.ready) at("trouble").textContent = "Observations are not taken at present: /readyz says why.";
+    if (!status.ready) at("trouble").textContent = status.why ?? "Observations are not taken at present: /readyz says why.";
     targets(status.settings.serve.y_dim);
     put("now", status.step === null ? "no observation yet" : `step ${whole(status.step)}`);
   } catch { /* the line says it */ }
@@ -200,18 +201,7 @@ at("range").addEventListener("submit", (event) => {
   choose();
 });
 
-const themes = ["system", "light", "dark"];
-function theme(chosen) {
-  if (chosen === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = chosen;
-  localStorage.setItem("nashcast-theme", chosen);
-  put("theme-words", chosen);
-}
-put("theme-words", document.documentElement.dataset.theme ?? "system");
-at("theme").addEventListener("click", () => {
-  theme(themes[(themes.indexOf(at("theme-words").textContent) + 1) % themes.length]);
-});
-
+wireTheme();
 setInterval(() => agents.tick(), 1000);
 setInterval(() => {
   if (!at("main").hidden && Date.now() - looked > SELDOM) lookNow();
