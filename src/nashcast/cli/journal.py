@@ -40,7 +40,24 @@ def add_to(commands) -> None:
     saved.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
     saved.add_argument("--until", type=int, metavar="STEP", help="the last step to take")
     saved.set_defaults(run=run_salvage)
-    for each in (exported, checked, saved):
+    copied = kinds.add_parser(
+        "backup", help="copy it while the service runs",
+        description="Copy the journal, its snapshots and its tokens to a new folder, which can be served as it is.",
+    )  # fmt: skip
+    copied.add_argument("folder", metavar="FOLDER", type=Path)
+    copied.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
+    copied.set_defaults(run=run_backup)
+    replayed = kinds.add_parser(
+        "replay", help="carry a stream's journal to other settings",
+        description="Compute a stream's entries again by the settings of a file, in a new journal, and say which "
+        "settings differ.",
+    )  # fmt: skip
+    replayed.add_argument("folder", metavar="OLD", type=Path, help="folder of the journal")
+    replayed.add_argument("file", metavar="NEW.toml", type=Path, help="federation file with the new settings")
+    replayed.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the new journal")
+    replayed.add_argument("--stream", metavar="NAME", help="the stream of the old journal (the file's name)")
+    replayed.set_defaults(run=run_replay)
+    for each in (exported, checked, saved, copied, replayed):
         each.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -94,3 +111,29 @@ def run_salvage(chosen: argparse.Namespace) -> None:
         print(f"{chosen.out}: {each.stream}: {each.entries:,} entries, up to step {each.last_step}")
         if each.stopped is not None:
             print(f"  then: {each.stopped}")
+
+
+def run_backup(chosen: argparse.Namespace) -> None:
+    from nashcast.service.journal.backup import backup
+
+    entries = backup(chosen.folder, chosen.out)
+    if chosen.json:
+        print_json({"out": str(chosen.out), "entries": entries})
+    else:
+        print(f"{chosen.out}: {entries:,} entries")
+
+
+def run_replay(chosen: argparse.Namespace) -> None:
+    from nashcast.service.streams.replay import replay
+
+    found = replay(chosen.folder, chosen.file, chosen.output, stream=chosen.stream)
+    if chosen.json:
+        print_json({"output": str(chosen.output), **found._asdict()})
+        return
+    ratio = found.scores["total"]["against_persistence"]
+    error = "" if ratio is None else f"; squared error against persistence {ratio:.3f}"
+    print(f"{chosen.output}: {found.stream}: {found.entries:,} entries{error}")
+    for name, (before, after) in found.differ.items():
+        print(f"  {name}: {before!r} -> {after!r}")
+    if not found.differ:
+        print("  no setting differs")

@@ -40,6 +40,12 @@ def add_to(commands) -> None:
     serve.add_argument("--rate", type=float, default=5000, metavar="N", help="requests a second of one token (5000)")
     serve.add_argument("--readers", type=int, default=200, metavar="N", help="of the event stream (200)")
     serve.add_argument(
+        "--history", type=Path, metavar="PATH",
+        help="CSV or Parquet for streams that have no observation yet: a folder of files named as streams, or one file",
+    )  # fmt: skip
+    serve.add_argument("--connections", type=int, default=1000, metavar="N", help="at once, in all (1000)")
+    serve.add_argument("--per-address", type=int, default=250, metavar="N", help="at once from one address (250)")
+    serve.add_argument(
         "--accept-changes", action="store_true",
         help="start even if replay gives other numbers than were recorded, as another processor may",
     )  # fmt: skip
@@ -104,15 +110,20 @@ def main(chosen: argparse.Namespace) -> None:
     from nashcast.service.streams.limits import Limits
     from nashcast.service.streams.registry import read_files
     from nashcast.service.streams.service import Service
+    from nashcast.service.streams.warm_start import history_files, warm_start
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     declared = read_files(chosen.file)
+    names = [each.name for each in declared]
+    history = {} if chosen.history is None else history_files(chosen.history, names)
     workers = len(os.sched_getaffinity(0)) if chosen.workers is None else chosen.workers
     check.integer("workers", workers, min=1, max=1000)
     limits = Limits(
         check.integer("max-body", chosen.max_body, min=1000), check.number("rate", chosen.rate, min=1.0),
         check.integer("readers", chosen.readers, min=0),
+        connections=check.integer("connections", chosen.connections, min=16),
+        per_address=check.integer("per-address", chosen.per_address, min=1),
     )  # fmt: skip
     address = Address(chosen.host, chosen.port, chosen.tls_cert, chosen.tls_key, chosen.plain_http)
     check_address(address, tokens=not chosen.open)
@@ -123,7 +134,7 @@ def main(chosen: argparse.Namespace) -> None:
         first = None if tokens is None or tokens.all() else _first_tokens(tokens)
         service = Service(
             declared, chosen.journal, tokens=tokens, limits=limits, workers=workers,
-            accept_changes=chosen.accept_changes,
+            accept_changes=chosen.accept_changes, after_start=lambda service: warm_start(service, history),
         )  # fmt: skip
         service.open()
         serve(service, address, listener, lambda: _say(chosen, address, service, first))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import asyncio.constants
 import logging
 import signal
 import socket
@@ -13,6 +15,7 @@ import uvicorn
 
 from nashcast.errors import InvalidInput
 from nashcast.service.http.app import make_app
+from nashcast.service.http.connections import ConnectionLimit, Listener, QuietErrors, raise_descriptors
 from nashcast.service.http.middleware import is_loopback
 from nashcast.service.http.protocol import LimitedProtocol
 from nashcast.service.streams.service import Service
@@ -20,7 +23,8 @@ from nashcast.service.streams.service import Service
 logger = logging.getLogger("nashcast.service")
 # The arithmetic holds the interpreter for up to this long before the event loop gets a turn.
 SWITCH_SECONDS = 0.0005
-CONNECTIONS = 1000
+# Seconds for a TLS handshake, and for answers under way when told to stop.
+HANDSHAKE_SECONDS, GRACE_SECONDS = 8.0, 3
 
 
 class Address(NamedTuple):
@@ -61,6 +65,7 @@ class _Server(uvicorn.Server):
         self._service, self._ready = service, ready
 
     async def startup(self, sockets=None) -> None:
+        asyncio.get_running_loop().set_exception_handler(QuietErrors())
         await super().startup(sockets)
         if self.started:
             self._ready()
@@ -70,11 +75,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def bind(address: Address) -> socket.socket:
+def bind(address: Address) -> Listener:
     """Before anything else is done: an address that is taken should not cost a replay."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # Named as TCP, so that asyncio sends what is written at once: else a body waits for the head to be acknowledged.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host, address.port))
@@ -85,13 +90,17 @@ def bind(address: Address) -> socket.socket:
     return listener
 
 
-def serve(service: Service, address: Address, listener: socket.socket, ready=lambda: None) -> None:
+def serve(service: Service, address: Address, listener: Listener, ready=lambda: None) -> None:
     """Blocks until SIGINT or SIGTERM. ready: called when requests are answered."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    limits = service.limits
+    listener.limit = ConnectionLimit(raise_descriptors(limits.connections), limits.per_address)
+    # asyncio waits a minute for a handshake by default, and uvicorn has no option for it.
+    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = HANDSHAKE_SECONDS  # type: ignore[attr-defined]
     config = uvicorn.Config(
         make_app(service), http=LimitedProtocol, lifespan="on", log_config=None, access_log=False, server_header=False,
         date_header=False, ws="none", limit_concurrency=None, timeout_keep_alive=30,
-        timeout_graceful_shutdown=5, backlog=1024, proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS, backlog=1024, proxy_headers=False,
         ssl_certfile=None if address.tls_cert is None else str(address.tls_cert),
         ssl_keyfile=None if address.tls_key is None else str(address.tls_key),
     )  # fmt: skip

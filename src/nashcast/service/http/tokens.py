@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -76,20 +78,46 @@ class TokenFile:
             raise InvalidInput("scope", ", ".join(scopes) or "nothing", f"Pass some of {', '.join(SCOPES)}.")
         if days is not None and not 0 < days < 36_500:
             raise InvalidInput("days", f"{days:g}", "Pass a number between 0 and 36500.")
-        tokens = self.all()
-        if any(token.name == name and token.revoked is None for token in tokens):
-            raise InvalidInput("name", f"{name!r}, which a token has", "Choose another, or revoke that one first.")
         secret, now = PREFIX + secrets.token_urlsafe(32), time.time()
         ordered = tuple(scope for scope in SCOPES if scope in scopes)
-        tokens.append(Token(name, _hash(secret), ordered, now, None if days is None else now + days * 86_400))
-        self._write(tokens)
+        with self._locked():
+            tokens = self._fresh()
+            if any(token.name == name and token.revoked is None for token in tokens):
+                raise InvalidInput("name", f"{name!r}, which a token has", "Choose another, or revoke that one first.")
+            tokens.append(Token(name, _hash(secret), ordered, now, None if days is None else now + days * 86_400))
+            self._write(tokens)
         return secret
 
     def revoke(self, name: str) -> None:
-        tokens = self.all()
-        if not any(token.name == name and token.revoked is None for token in tokens):
-            raise InvalidInput("name", f"{name!r}, which no token has", "nashcast serve token list shows them.")
-        self._write([token._replace(revoked=time.time()) if token.name == name else token for token in tokens])
+        with self._locked():
+            tokens, now = self._fresh(), time.time()
+            if not any(token.name == name and token.revoked is None for token in tokens):
+                raise InvalidInput("name", f"{name!r}, which no token has", "nashcast serve token list shows them.")
+            self._write(
+                [
+                    token._replace(revoked=now) if token.name == name and token.revoked is None else token
+                    for token in tokens
+                ]
+            )
+
+    def _fresh(self) -> list[Token]:
+        """As the file has them now, whatever was read before."""
+        self._stamp = None
+        return self.all()
+
+    @contextmanager
+    def _locked(self):
+        """No other process reads the file and writes it back meanwhile."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise self._refused(error.strerror or str(error)) from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def _read(self) -> None:
         self._looked = time.monotonic()
@@ -118,7 +146,6 @@ class TokenFile:
         )
         partial = self.path.with_name(self.path.name + ".partial")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Only its owner reads it, from the first byte on.
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w") as file:

@@ -99,6 +99,9 @@ class StreamReader:
         empty = self._value("SELECT 1 FROM forecasts WHERE stream = ? LIMIT 1") is None
         return None if text is None or empty else json.loads(text)
 
+    def raw_shape(self) -> dict[str, Any]:
+        return json.loads(self._value("SELECT shape FROM streams WHERE id = ?"))
+
     def count(self) -> int:
         return self._value("SELECT count(*) FROM entries WHERE stream = ?")
 

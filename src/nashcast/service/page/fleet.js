@@ -83,7 +83,7 @@ function show(row) {
   cells.state.title = row.why ?? "";
   text(cells.error, fixed(row.against_persistence));
   cells.error.dataset.good = row.against_persistence === null ? "" : String(row.against_persistence <= 1);
-  text(cells.coverage, found === null || found.achieved === null ? NONE : `${(100 * found.achieved).toFixed(1)} of ${percent(found.nominal)}`);
+  text(cells.coverage, found === null || found.achieved === null ? NONE : `${(100 * found.achieved).toFixed(0)} of ${percent(found.nominal)}`);
   text(cells.step, whole(row.step));
   text(cells.behind, row.behind ? whole(row.behind) : NONE);
   text(cells.absent, row.absent ? `${row.absent} of ${row.agents}` : NONE);
@@ -141,7 +141,7 @@ async function look() {
 }
 
 document.querySelector(".fleet thead").addEventListener("click", (event) => {
-  const key = event.target.dataset.key;
+  const key = event.target.closest("button")?.dataset.key;
   if (!key) return;
   sorted = { key, down: sorted.key === key ? !sorted.down : ["error", "coverage", "behind", "absent", "at"].includes(key) };
   for (const head of document.querySelectorAll(".fleet thead th")) {

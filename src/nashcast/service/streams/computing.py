@@ -121,6 +121,7 @@ class Computing:
     def _due(self) -> bool:
         step = self.live.step
         assert step is not None
+        # The first is taken at once, so that a stream is found to be one that can be saved.
         return self._saved_at is None or step - self._saved_at >= self._every or self._every == 1
 
     # Set by the process that reports: forecasts of before a snapshot are not computed again, so they go first.

@@ -14,7 +14,7 @@ class Limits(NamedTuple):
     body: int = 1_000_000
     rate: float = 5000.0
     readers: int = 200
-    body_seconds: float = 10.0
+    body_seconds: float = 8.0
     connections: int = 1000
     per_address: int = 250
 

@@ -87,6 +87,8 @@ def _from_file(journal: Journal, row: StreamRow | None, name: str, config: Serve
         here = journal.make_stream(name, identity, config.shape(names))
         return Stream(here, name, config, document, names=names, api=False)
     stream = Stream(journal.stream(row.id), name, config, document, names=names, api=False)
+    if row.identity == identity and row.shape != config.shape(names):
+        journal.change_stream(row.id, shape=config.shape(names))
     if row.identity != identity:
         stream.fail(
             f"{config.federation.source} has other settings than the journal's stream {name!r}. Put the settings back, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,18 @@ SILENCE_S = 30.0
 
 
 class Service:
-    """`open` it before there are threads, `start` it in an event loop, `stop` it there, `close` it after."""
+    """`open` it before there are threads, `start` it in an event loop, `stop` it there, `close` it after.
+
+    after_start: what to do once it runs, beside answering.
+    """
 
     def __init__(
         self, declared: Sequence[Declared], folder: str | Path, *, tokens: TokenFile | None,
         limits: Limits = DEFAULT_LIMITS, workers: int = 1, accept_changes: bool = False,
+        after_start: Callable[[Service], Coroutine[Any, Any, None]] | None = None,
     ):  # fmt: skip
         self._declared, self.folder, self.tokens, self.limits = declared, Path(folder), tokens, limits
-        self._workers, self._accept_changes = workers, accept_changes
+        self._workers, self._accept_changes, self._after_start = workers, accept_changes, after_start
         self.answers = Answers()
         self.began = time.time()
         self.streams: dict[str, Stream] = {}
@@ -93,6 +97,8 @@ class Service:
             self._start_worker()
         for stream in self.streams.values():
             self._place(stream)
+        if self._after_start is not None:
+            self._later = asyncio.create_task(self._after_start(self))
 
     def _start_worker(self) -> Worker:
         worker = Worker(len(self.pool), self._spawner, self._hear, self._worker_started, self._worker_died)

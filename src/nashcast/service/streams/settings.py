@@ -114,7 +114,7 @@ class ServedConfig(NamedTuple):
         """What it takes to read numbers out of the journal."""
         serve = self.serve
         sizes = {"x_dim": serve.x_dim, "y_dim": serve.y_dim, "horizon": self.federation.horizon}
-        return sizes | {"coverages": list(serve.coverages), "agents": names}
+        return sizes | {"coverages": list(serve.coverages), "agents": names, "settings": self.settings()}
 
     def identity(self) -> str:
         """The same for whatever computes the same numbers from the same observations."""

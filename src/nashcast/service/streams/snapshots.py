@@ -28,7 +28,8 @@ def write_snapshot(journal: Path, stream: int, live: Live, seq: int) -> tuple[st
     folder = f"s{stream}-{seq:012d}-{secrets.token_hex(4)}"
     partial = home / f"{folder}.partial"
     try:
-        partial.mkdir(mode=0o700, parents=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+        partial.mkdir(mode=0o700)
         live.save(partial)
         files = {path.name: _digest(path) for path in sorted(partial.iterdir())}
         partial.rename(home / folder)
