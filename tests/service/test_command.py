@@ -144,7 +144,16 @@ def test_every_key_and_option_is_documented():
         "--open",
     ):
         assert f"`{option}" in page
-    for option in ("--max-body", "--rate", "--readers", "--accept-changes", "--workers"):
+    for option in (
+        "--max-body",
+        "--rate",
+        "--readers",
+        "--accept-changes",
+        "--workers",
+        "--history",
+        "--connections",
+        "--per-address",
+    ):
         assert f"`{option}" in page
 
 

@@ -69,7 +69,13 @@ class Stage:
         self.parties = {member.name: Party(member, folder / member.name, hub, 5) for member in MEMBERS}
 
     def serve(self) -> Served:
-        return Served(self.folder, text=FILE)
+        """Once the agents are there."""
+        served, until = Served(self.folder, text=FILE), time.monotonic() + 120
+        with served.client() as client:
+            while client.status()["state"] != "live":
+                assert time.monotonic() < until, served.log()
+                time.sleep(0.05)
+        return served
 
 
 @contextmanager

@@ -61,6 +61,15 @@ class Service:
 
     def open(self) -> None:
         """Everything that may be refused: the journal, and which streams it has."""
+        # First of all: SQLite must not be open in a process that is forked.
+        self._spawner = Spawner(self.folder)
+        try:
+            self._open()
+        except BaseException:
+            self._spawner.close()
+            raise
+
+    def _open(self) -> None:
         self.journal = Journal(self.folder)
         try:
             self.reader = JournalReader(self.folder)
@@ -74,7 +83,6 @@ class Service:
                 stream.step = stream.journal.step
                 stream.standing, stream.computed = recorded_standing(reader, stream)
             self.journal.log("start", f"{len(self.streams)} streams")
-            self._spawner = Spawner(self.folder)
         except BaseException:
             self.journal.close()
             raise

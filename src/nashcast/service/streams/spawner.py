@@ -49,9 +49,14 @@ class Spawner:
         self._line, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
-            self._line.close()
             status = 1
             try:
+                # The journal's lock and the listening socket are the front's alone: they must end with it.
+                keep = theirs.fileno()
+                os.closerange(3, keep)
+                os.closerange(keep + 1, 65_536)
+                nothing = os.open(os.devnull, os.O_RDONLY)
+                os.dup2(nothing, 0)
                 _serve(theirs, folder)
                 status = 0
             finally:
