@@ -170,7 +170,8 @@ async def run(server: Server, load: Load) -> dict[str, Any]:
     return {
         "streams": load.streams, "producers": load.producers, "workers": load.workers, "batch": load.batch,
         "observations_per_s": round(accepted / took, 1), "computed_per_s": round((accepted - left) / took, 1),
-        "forecast_p99_ms": round(1000 * quantile(times, 0.99), 2), "post_p99_ms": round(1000 * quantile(posted, 0.99), 2),
+        "forecast_p99_ms": round(1000 * quantile(times, 0.99), 2),
+        "post_p99_ms": round(1000 * quantile(posted, 0.99), 2),
         "rss_mb": round(memory, 1), "behind": left, "caught_up_s": round(whole - took, 1),
         "cpu_ms_per_observation": round(1000 * used / max(accepted - left, 1), 3),
         "seconds": round(took, 1), "load_average": round(os.getloadavg()[0], 1),

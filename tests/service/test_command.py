@@ -133,28 +133,9 @@ def test_every_key_and_option_is_documented():
     page = (PAGES / "how-to" / "serve.md").read_text() + (PAGES / "reference" / "http-api.md").read_text()
     for key in SERVE:
         assert f"`{key}`" in page
-    for option in (
-        "--host",
-        "--port",
-        "--journal",
-        "--token-file",
-        "--tls-cert",
-        "--tls-key",
-        "--plain-http",
-        "--open",
-    ):
-        assert f"`{option}" in page
-    for option in (
-        "--max-body",
-        "--rate",
-        "--readers",
-        "--accept-changes",
-        "--workers",
-        "--history",
-        "--connections",
-        "--per-address",
-    ):
-        assert f"`{option}" in page
+    options = "host port journal token-file tls-cert tls-key plain-http open max-body rate readers accept-changes"
+    for option in (*options.split(), "workers", "history", "connections", "per-address"):
+        assert f"`--{option}" in page
 
 
 def test_at_a_terminal_a_first_start_makes_tokens_and_shows_the_page_with_one(tmp_path):

@@ -1,6 +1,6 @@
 """kill -9 at random moments under load: what was acknowledged is there once, and forecasts are those of no kill at all.
 
-NASHCAST_KILLS=200 for the long run (`python benchmarks/serve.py --part kills`).
+NASHCAST_KILLS=200 for the long run.
 """
 
 import os

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 from nashcast.errors import NashcastError
@@ -66,6 +67,9 @@ async def restore(service: Service, stream: Stream, name: str) -> dict[str, Any]
     # Messages about the new epoch are in the loop's queue before this answer.
     await asyncio.sleep(0)
     await service.computed(stream, done.pop("seq"), PATIENCE_S)
+    if stream.feed is not None:
+        # Readers ask anew for all that they show.
+        stream.feed.add([], [], [(time.time(), done["step"], "restore", name)])
     return done
 
 
@@ -96,6 +100,4 @@ def _named(stream: Stream, name: str) -> dict[str, Any]:
 
 
 def _log(service: Service, stream: Stream, kind: str, text: str) -> None:
-    import time
-
     service.journal.record([Recorded(stream.id, [], [(time.time(), stream.journal.step, kind, text)])])
