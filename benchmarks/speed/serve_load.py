@@ -162,6 +162,7 @@ async def run(server: Server, load: Load) -> dict[str, Any]:
     producing = [produce(server, load, i, until, posted) for i in range(load.producers)]
     await asyncio.gather(watch(server, until, times), *producing)
     took = time.perf_counter() - began
+    line = await Line().open(server.port)  # the other one has been idle for too long
     accepted, left = load.batch * len(posted), await behind(line)
     used, memory = server.cpu() - cpu, server.memory()
     while await behind(line):

@@ -9,6 +9,7 @@ from nashcast.service.journal.entries import LABEL, OBSERVATION
 from nashcast.service.journal.journal import Journal
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.streams.intake import Item
+from nashcast.service.streams.publishing import keep_snapshot
 from nashcast.service.streams.registry import read_file, registered
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import FAILED
@@ -73,7 +74,7 @@ class Running:
         if message["say"] == "results":
             self.writer.results(self.stream, message)
         elif message["say"] == "snapshot":
-            self.ask(lambda: self.service.keep_snapshot(self.stream, message))
+            self.ask(lambda: keep_snapshot(self.service, self.stream, message))
         elif message["say"] == "failed":
             self.stream.fail(message["why"])
 

@@ -30,7 +30,7 @@ async def measured(service: Service) -> list[str]:
     add(metric("journal_entries", "gauge", "Entries kept.", [(one, entries)]))
     add(metric("journal_bytes", "gauge", "Bytes of the journal's main file.", [(one, size)]))
     add(metric("waiting", "gauge", "Observations that wait to be committed.", [(one, writer.waiting)]))
-    add(metric("event_readers", "gauge", "Readers of event streams.", [(one, service.readers)]))
+    add(metric("event_readers", "gauge", "Readers of event streams.", [(one, service.events.count)]))
     workers = [({"worker": str(each.number)}, each) for each in service.pool]
     add(metric("worker_up", "gauge", "1 if the process is there.", [(k, float(w.alive)) for k, w in workers]))
     add(metric("worker_deaths_total", "counter", "Processes replaced.", [(k, float(w.deaths)) for k, w in workers]))

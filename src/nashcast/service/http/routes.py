@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from nashcast import __version__
 from nashcast.errors import InvalidInput
-from nashcast.service.http.bodies import parse_json, read_labels, read_observations, read_save_point, save_point_name
+from nashcast.service.http.bodies import read_labels, read_observations, read_save_point, save_point_name
 from nashcast.service.http.http_errors import Refused
 from nashcast.service.http.measured import measured
 from nashcast.service.http.middleware import allow
 from nashcast.service.http.openapi import document
+from nashcast.service.http.request_reading import read_json, seconds_of, whole_of
 from nashcast.service.http.sse import Feed
 from nashcast.service.http.tokens import ADMIN, READ, WRITE
 from nashcast.service.streams import views
@@ -30,10 +29,6 @@ from nashcast.service.streams.stream import FAILED, LOADING, Stream
 from nashcast.service.streams.writer import Failed
 
 MOST_ROWS = 1000
-# Seconds that a post may wait for its forecast.
-LONGEST_WAIT = 60
-_WHOLE = re.compile(r"[0-9]{1,16}")
-_SECONDS = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -126,7 +121,7 @@ class _Api:
         replay = request.query_params.get("replay", "false")
         if replay not in ("true", "false"):
             raise InvalidInput("replay", repr(replay[:40]), "Pass true or false.")
-        name, body = request.path_params["stream"], await self._json(request)
+        name, body = request.path_params["stream"], await read_json(request, self._service.limits)
         done = await make_stream(self._service, name, body, replay=replay == "true")
         return reply({"name": name, "made": done.made, "changed": done.changed}, 201 if done.made else 200)
 
@@ -137,14 +132,18 @@ class _Api:
 
     async def observe(self, request: Request) -> Response:
         stream = self._stream(request)
-        return await self._posted(request, stream, read_observations(await self._json(request), stream.config.serve))
+        return await self._posted(
+            request, stream, read_observations(await read_json(request, self._service.limits), stream.config.serve)
+        )
 
     async def label(self, request: Request) -> Response:
         stream = self._stream(request)
-        return await self._posted(request, stream, read_labels(await self._json(request), stream.config.serve))
+        return await self._posted(
+            request, stream, read_labels(await read_json(request, self._service.limits), stream.config.serve)
+        )
 
     async def _posted(self, request: Request, stream: Stream, items) -> Response:
-        seconds = _seconds(request, "wait")
+        seconds = seconds_of(request, "wait")
         if stream.state == FAILED:
             raise Failed(f"stream {stream.name} has stopped: {stream.why}")
         receipt, seq = await self._service.writer.post(stream, items)
@@ -198,8 +197,8 @@ class _Api:
 
     async def history(self, request: Request) -> Response:
         stream = self._stream(request)
-        first, last = _whole(request, "from"), _whole(request, "to")
-        limit, every = _whole(request, "limit", 100, 1, MOST_ROWS), _whole(request, "every", 1, 1)
+        first, last = whole_of(request, "from"), whole_of(request, "to")
+        limit, every = whole_of(request, "limit", 100, 1, MOST_ROWS), whole_of(request, "every", 1, 1)
         assert limit is not None
         assert every is not None
         reader = self._service.reader.stream(stream.id)
@@ -207,7 +206,7 @@ class _Api:
 
     async def log(self, request: Request) -> Response:
         stream = self._stream(request)
-        after, limit = _whole(request, "after"), _whole(request, "limit", 100, 1, MOST_ROWS)
+        after, limit = whole_of(request, "after"), whole_of(request, "limit", 100, 1, MOST_ROWS)
         assert limit is not None
         reader = self._service.reader.stream(stream.id)
         return reply({"log": await self._service.read(lambda: reader.log(-1 if after is None else after, limit))})
@@ -225,7 +224,7 @@ class _Api:
 
         if request.method == "HEAD":
             return Response(media_type="text/event-stream")
-        return _EventStream(service, service.enter(stream), welcome)
+        return _EventStream(service, service.events.enter(stream), welcome)
 
     async def save_points(self, request: Request) -> Response:
         stream = self._stream(request)
@@ -233,7 +232,7 @@ class _Api:
         return reply({"save_points": [views.save_point_row(each) for each in reversed(found)]})
 
     async def save_point(self, request: Request) -> Response:
-        stream, name = self._stream(request), read_save_point(await self._json(request))
+        stream, name = self._stream(request), read_save_point(await read_json(request, self._service.limits))
         return reply(await make_save_point(self._service, stream, name), 201)
 
     async def restore(self, request: Request) -> Response:
@@ -252,31 +251,6 @@ class _Api:
             raise Refused(404, "no_such_stream", message)
         return stream
 
-    async def _json(self, request: Request) -> Any:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise Refused(415, "not_json", f"content-type: got {kind[:60] or 'nothing'!r}. Pass application/json.")
-        return parse_json(await self._body(request))
-
-    async def _body(self, request: Request) -> bytes:
-        most = self._service.limits.body
-        length = request.headers.get("content-length", "")
-        if _WHOLE.fullmatch(length) and int(length) > most:
-            raise _too_large(most)
-        parts, size = [], 0
-        try:
-            async with asyncio.timeout(self._service.limits.body_seconds):
-                async for part in request.stream():
-                    size += len(part)
-                    if size > most:
-                        raise _too_large(most)
-                    parts.append(part)
-        except TimeoutError:
-            raise Refused(408, "too_slow", "the body took too long to arrive.", {"Connection": "close"}) from None
-        except ClientDisconnect:
-            raise Refused(400, "disconnected", "the body ended early.") from None
-        return b"".join(parts)
-
 
 class _EventStream(StreamingResponse):
     """A reader's place is given back however the reading ends, begun or not."""
@@ -291,25 +265,4 @@ class _EventStream(StreamingResponse):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._service.leave(self._feed)
-
-
-def _too_large(most: int) -> Refused:
-    message = f"body: got more than {most} bytes. Post fewer observations at once."
-    return Refused(413, "too_large", message, {"Connection": "close"})
-
-
-def _seconds(request: Request, name: str) -> float:
-    text = request.query_params.get(name, "0")
-    if _SECONDS.fullmatch(text) is None or float(text) > LONGEST_WAIT:
-        raise InvalidInput(name, repr(text[:40]), f"Pass a number of seconds from 0 to {LONGEST_WAIT}.")
-    return float(text)
-
-
-def _whole(request: Request, name: str, default: int | None = None, least: int = 0, most: int = 2**53) -> int | None:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if _WHOLE.fullmatch(text) is None or not least <= int(text) <= most:
-        raise InvalidInput(name, repr(text[:40]), f"Pass a whole number from {least} to {most}.")
-    return int(text)
+            self._service.events.leave(self._feed)

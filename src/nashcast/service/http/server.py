@@ -71,7 +71,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets=None) -> None:
-        self._service.end_events()
+        self._service.events.end(self._service.streams.values())
         await super().shutdown(sockets)
 
 

@@ -64,6 +64,9 @@ function made(row) {
   cells.path = element("path", {});
   picture.append(cells.path);
   cells.spark.append(picture);
+  [cells.achieved, cells.nominal] = [document.createElement("span"), document.createElement("span")];
+  cells.nominal.className = "long";
+  cells.coverage.append(cells.achieved, cells.nominal);
   return { line, cells, shown: "" };
 }
 
@@ -83,7 +86,8 @@ function show(row) {
   cells.state.title = row.why ?? "";
   text(cells.error, fixed(row.against_persistence));
   cells.error.dataset.good = row.against_persistence === null ? "" : String(row.against_persistence <= 1);
-  text(cells.coverage, found === null || found.achieved === null ? NONE : `${(100 * found.achieved).toFixed(0)} of ${percent(found.nominal)}`);
+  text(cells.achieved, found === null || found.achieved === null ? NONE : `${(100 * found.achieved).toFixed(0)}`);
+  text(cells.nominal, found === null || found.achieved === null ? "" : ` of ${percent(found.nominal)}`);
   text(cells.step, whole(row.step));
   text(cells.behind, row.behind ? whole(row.behind) : NONE);
   text(cells.absent, row.absent ? `${row.absent} of ${row.agents}` : NONE);

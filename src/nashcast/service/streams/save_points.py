@@ -9,6 +9,7 @@ from typing import Any
 from nashcast.errors import NashcastError
 from nashcast.service.journal.journal import Recorded
 from nashcast.service.streams.intake import Conflict
+from nashcast.service.streams.publishing import keep_snapshot
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.snapshots import check_snapshot, remove_folder
 from nashcast.service.streams.stream import FAILED, Stream
@@ -46,7 +47,7 @@ def _keep(service: Service, stream: Stream, found: dict[str, Any], name: str) ->
     if known is not None:
         stream.journal.name_snapshot(known["id"], name)
     else:
-        service.keep_snapshot(stream, found, name)
+        keep_snapshot(service, stream, found, name)
     _log(service, stream, "save point", name)
     return {"name": name, "step": found["step"]}
 

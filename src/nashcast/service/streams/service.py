@@ -12,18 +12,19 @@ from typing import Any
 from zlib import crc32
 
 from nashcast.service.http.metrics import Answers
-from nashcast.service.http.sse import Feed, TooManyReaders
 from nashcast.service.http.tokens import TokenFile
-from nashcast.service.journal.entries import Entry, read_outcome
+from nashcast.service.journal.entries import Entry
 from nashcast.service.journal.journal import Journal, Recorded
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import JournalUnwritable
+from nashcast.service.streams.event_readers import EventReaders
 from nashcast.service.streams.factory import has_foreign_code
 from nashcast.service.streams.limits import DEFAULT_LIMITS, Limits
 from nashcast.service.streams.pool import Worker
+from nashcast.service.streams.publishing import go, keep_snapshot, publish
 from nashcast.service.streams.registry import Declared, registered
 from nashcast.service.streams.settings import ServedConfig
-from nashcast.service.streams.snapshots import KEPT, remove_folder, remove_unreferenced
+from nashcast.service.streams.snapshots import remove_unreferenced
 from nashcast.service.streams.spawner import Spawner
 from nashcast.service.streams.standing import recorded_standing
 from nashcast.service.streams.stream import FAILED, LIVE, LOADING, SPARK, Stream
@@ -57,7 +58,7 @@ class Service:
         self._deaths: dict[int, int] = {}
         self._tickets: dict[int, asyncio.Future] = {}
         self._ticket = 0
-        self.readers = 0
+        self.events = EventReaders(limits.readers)
 
     def open(self) -> None:
         """Everything that may be refused: the journal, and which streams it has."""
@@ -100,7 +101,6 @@ class Service:
         self.writer.start()
         self.pool: list[Worker] = []
         self._running: list[asyncio.Task] = []
-        self._feeding: dict[int, asyncio.Task] = {}
         for _ in range(self._workers):
             self._start_worker()
         for stream in self.streams.values():
@@ -123,8 +123,7 @@ class Service:
             self._own(stream)
 
     async def stop(self) -> None:
-        for task in self._feeding.values():
-            task.cancel()
+        self.events.stop()
         for stream in self.streams.values():
             stream.state = LOADING if stream.state == LIVE else stream.state
             stream.wake_all()
@@ -174,29 +173,6 @@ class Service:
         except TimeoutError:
             stream.waiters = [each for each in stream.waiters if each[1] is not future]
 
-    def enter(self, stream: Stream) -> Feed:
-        """A place for a reader of events, to be given back by `leave`."""
-        if self.readers >= self.limits.readers:
-            raise TooManyReaders
-        if stream.feed is None:
-            greeting = lambda: {  # noqa: E731
-                "step": stream.step, "agents": stream.names, "coverages": list(stream.config.serve.coverages),
-            }  # fmt: skip
-            stream.feed = Feed(greeting, self.limits.readers)
-            self._feeding[stream.id] = asyncio.create_task(stream.feed.run())
-        stream.feed.enter()
-        self.readers += 1
-        return stream.feed
-
-    def leave(self, feed: Feed) -> None:
-        feed.leave()
-        self.readers -= 1
-
-    def end_events(self) -> None:
-        for stream in self.streams.values():
-            if stream.feed is not None:
-                stream.feed.close()
-
     # What workers are told.
 
     def _own(self, stream: Stream) -> None:
@@ -243,11 +219,7 @@ class Service:
         del self.streams[stream.name], self._by_id[stream.id]
         stream.fail("it was removed")
         stream.wake()
-        task = self._feeding.pop(stream.id, None)
-        if stream.feed is not None:
-            stream.feed.close()
-        if task is not None:
-            task.cancel()
+        self.events.drop(stream)
         self.pool[stream.worker].tell({"do": "drop", "stream": stream.id})
 
     def _worker_started(self, number: int) -> None:
@@ -262,6 +234,10 @@ class Service:
         self._deaths[stream_id] = self._deaths.get(stream_id, 0) + 1
         if self._deaths[stream_id] >= DEATHS:
             self._fail(stream, f"{DEATHS} worker processes died while they computed it")
+
+    def forgive(self, stream: Stream) -> None:
+        """It was computed up to its end: deaths of workers before that do not count."""
+        self._deaths.pop(stream.id, None)
 
     def _fail(self, stream: Stream, why: str) -> None:
         logger.error("stream %s has stopped: %s", stream.name, why)
@@ -286,7 +262,7 @@ class Service:
         elif message["say"] == "summary":
             stream.summary = message["summary"]
         elif message["say"] == "snapshot":
-            asked = self.writer.ask(lambda: self.keep_snapshot(stream, message))
+            asked = self.writer.ask(lambda: keep_snapshot(self, stream, message))
             if stream.config.hub is not None:
                 asked.add_done_callback(lambda _: self.pool[number].tell({"do": "kept", "stream": stream.id}))
         elif message["say"] == "failed":
@@ -302,64 +278,11 @@ class Service:
 
     # In the thread that writes.
 
-    def keep_snapshot(self, stream: Stream, found: dict[str, Any], name: str | None = None) -> bool:
-        """Register a snapshot that a worker has written, and drop older ones."""
-        if (name is None and not self.writer.recorded) or found.get("epoch", stream.epoch) != stream.epoch:
-            remove_folder(self.folder, found["folder"])
-            return False
-        journal = stream.journal
-        journal.add_snapshot(found["step"], found["seq"], found["chain"], found["folder"], found["files"], name)
-        self.writer.counts["snapshots"] += 1
-        automatic = [each for each in journal.snapshots() if each["name"] is None]
-        for each in automatic[KEPT:]:
-            journal.drop_snapshots([each["id"]])
-            remove_folder(self.folder, each["folder"])
-        retain = stream.config.serve.retain
-        if retain is not None and automatic:
-            journal.forget(found["step"] - retain, min(each["seq"] for each in automatic[:KEPT]))
-        return True
-
     def _committed(self, new: list[tuple[Stream, list[Entry]]]) -> None:
-        self._loop.call_soon_threadsafe(self._go, new)
+        self._loop.call_soon_threadsafe(go, self, new)
 
     def _published(self, reported: list[tuple[Stream, dict[str, Any]]]) -> None:
-        self._loop.call_soon_threadsafe(self._publish, reported)
+        self._loop.call_soon_threadsafe(publish, self, reported)
 
     def _deliver(self, answers: Delivered) -> None:
         self._loop.call_soon_threadsafe(deliver_here, answers)
-
-    # In the event loop again.
-
-    def _go(self, new: list[tuple[Stream, list[Entry]]]) -> None:
-        by_worker: dict[int, dict[str, int]] = {}
-        for stream, entries in new:
-            stream.accepted(entries)
-            by_worker.setdefault(stream.worker, {})[str(stream.id)] = entries[-1].seq
-        for number, streams in by_worker.items():
-            self.pool[number].tell({"do": "go", "streams": streams})
-
-    def _publish(self, reported: list[tuple[Stream, dict[str, Any]]]) -> None:
-        for stream, message in reported:
-            if message["epoch"] != stream.epoch or stream.state == FAILED:
-                continue
-            stream.computed, stream.step = message["seq"], message["step"]
-            stream.standing = message.get("standing", stream.standing)
-            stream.summary = message.get("summary", stream.summary)
-            stream.unwritable = message["unwritable"]
-            stream.replayed, stream.from_step = message["replayed"], message["from_step"]
-            if message["loaded"] and stream.state == LOADING:
-                stream.state = LIVE
-                self._deaths.pop(stream.id, None)
-            self._feed(stream, message)
-            stream.wake()
-
-    def _feed(self, stream: Stream, message: dict[str, Any]) -> None:
-        feed = stream.feed
-        if feed is None or not feed.readers:
-            return
-        entries = []
-        while stream.recent and stream.recent[0].seq <= message["seq"]:
-            entries.append(stream.recent.popleft())
-        y_dim = stream.config.serve.y_dim
-        outcomes = [read_outcome(row, len(stream.names), y_dim) for row in message["rows"]]
-        feed.add(entries, outcomes, message["events"])
