@@ -62,6 +62,13 @@ def _add_streams(service: Service, add: Any) -> None:
     add(metric("squared_error", "gauge", "Mean squared error over the last steps.", errors))
     add(metric("coverage", "gauge", "Share of the last targets inside their interval.", covered))
     add(metric("steps_total", "counter", "Games, fallbacks, missing, late and suspect labels.", steps))
+    days = [
+        ({**labels, "certificate": name}, left)
+        for labels, summary in known
+        for name, left in summary["certificate_days"].items()
+    ]
+    if days:
+        add(metric("certificate_days", "gauge", "Days until a certificate of the hub expires.", days))
     agents = [
         ({**labels, "agent": agent["name"]}, agent) for labels, summary in known[:_WITH_AGENTS]
         for agent in summary["agents"]

@@ -109,15 +109,20 @@ class OwnStream:
             view = forecast_view(live.outcome, self.at, self.made.names, serve, live.times)
             message["standing"] = encoded(view)
             if now - self.summarised > SUMMARY_S or not self._core.busy:
-                message["summary"] = summary_view(live, serve)
+                message["summary"] = self._summary()
                 self.summarised, self.dirty = now, False
         self._core.send(message)
+
+    def _summary(self) -> dict[str, Any]:
+        assert self.computing is not None
+        elsewhere = self.made.elsewhere
+        days = {} if elsewhere is None else elsewhere.certificate_days()
+        return {**summary_view(self.computing.live, self.config.serve), "certificate_days": days}
 
     def summarise(self) -> None:
         """What was left out while the worker was busy."""
         if self.dirty and self.computing is not None and self.computing.live.outcome is not None:
-            summary = summary_view(self.computing.live, self.config.serve)
-            self._core.send({"say": "summary", "stream": self.id, "epoch": self.epoch, "summary": summary})
+            self._core.send({"say": "summary", "stream": self.id, "epoch": self.epoch, "summary": self._summary()})
             self.summarised = time.monotonic()
         self.dirty = False
 
