@@ -171,7 +171,9 @@ def test_forecasts_have_timestamps_horizons_quantiles_and_units(tmp_path):
         row = next(client.history(79, 79))
         assert row["time"] == "2023-11-18T05:13:20Z"
     with Served(tmp_path, text=text) as again, again.client() as client:
-        assert client.forecast() == found
+        assert client.forecast() == found  # from the journal
+        until(lambda: client.status()["state"] == "live")
+        assert client.forecast() == found  # from the worker
 
 
 def test_many_late_labels_in_one_post_are_learnt_together(tmp_path):

@@ -95,6 +95,11 @@ class Live:
         self._time = known
 
     @property
+    def at(self) -> float:
+        """When the last entry was accepted."""
+        return self._at
+
+    @property
     def times(self) -> list[float] | None:
         """Timestamps of the steps that are forecast; None where observations have none."""
         step = self._serve.time_step or self._time_step

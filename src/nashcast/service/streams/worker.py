@@ -47,7 +47,7 @@ class OwnStream:
         self.made: Made = make_federation(self.config)
         self.told_to, self.summarised, self.dirty = message["seq"], 0.0, True
         self._accept = message["accept_changes"]
-        self.at, self.announced = 0.0, False
+        self.announced = False
         self.computing: Computing | None = None
 
     def open(self) -> Batch:
@@ -89,8 +89,6 @@ class OwnStream:
         computing = self.computing
         assert computing is not None
         live, serve, now = computing.live, self.config.serve, time.monotonic()
-        if batch.pairs:
-            self.at = batch.pairs[-1][0].at
         self.dirty = True
         events = batch.events
         if not self.announced and not self.behind:
@@ -105,9 +103,10 @@ class OwnStream:
             "step": live.step, "replayed": computing.replayed, "from_step": computing.from_step,
             "loaded": not self.behind, "unwritable": computing.unwritable,
         }  # fmt: skip
-        if live.outcome is not None and computing.done == computing.seq:
-            view = forecast_view(live.outcome, self.at, self.made.names, serve, live.times)
-            message["standing"] = encoded(view)
+        if computing.done == computing.seq:
+            if live.outcome is not None:
+                view = forecast_view(live.outcome, live.at, self.made.names, serve, live.times)
+                message["standing"] = encoded(view)
             if now - self.summarised > SUMMARY_S or not self._core.busy:
                 message["summary"] = self._summary()
                 self.summarised, self.dirty = now, False
@@ -121,7 +120,7 @@ class OwnStream:
 
     def summarise(self) -> None:
         """What was left out while the worker was busy."""
-        if self.dirty and self.computing is not None and self.computing.live.outcome is not None:
+        if self.dirty and self.computing is not None:
             self._core.send({"say": "summary", "stream": self.id, "epoch": self.epoch, "summary": self._summary()})
             self.summarised = time.monotonic()
         self.dirty = False
