@@ -49,6 +49,17 @@ class Server:
         self.about = json.loads(self.process.stdout.readline())
         self.port = int(self.about["url"].rpartition(":")[2])
         self.names = self.about["streams"]
+        self._lines: list[Line] = []
+
+    async def line(self) -> Line:
+        """A connection to it, closed with the others."""
+        self._lines.append(await Line().open(self.port))
+        return self._lines[-1]
+
+    async def close_lines(self) -> None:
+        for line in self._lines:
+            line.writer.close()
+            await line.writer.wait_closed()
 
     def processes(self) -> list[int]:
         """It and all it started."""
@@ -80,6 +91,8 @@ class Server:
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         self._log.close()
 
 
@@ -112,7 +125,7 @@ def body(first: int, size: int) -> bytes:
 
 async def produce(server: Server, load: Load, number: int, until: float, posted: list[float]) -> None:
     """Posts to its share of the streams in turn, one request after the other."""
-    line, own = await Line().open(server.port), server.names[number :: load.producers]
+    line, own = await server.line(), server.names[number :: load.producers]
     step = load.warm
     while own:
         for name in own:
@@ -128,7 +141,7 @@ async def watch(server: Server, until: float, times: list[float]) -> None:
     """Forecasts at fixed moments, whether or not the one before was answered: late answers count in full."""
     free: asyncio.Queue[Line] = asyncio.Queue()
     for _ in range(8):
-        free.put_nowait(await Line().open(server.port))
+        free.put_nowait(await server.line())
     tasks, due = [], time.perf_counter()
 
     async def one(moment: float, name: str) -> None:
@@ -150,7 +163,7 @@ async def behind(line: Line) -> int:
 
 
 async def run(server: Server, load: Load) -> dict[str, Any]:
-    line = await Line().open(server.port)
+    line = await server.line()
     for name in server.names:
         await line.ask("POST", f"/v1/streams/{name}/observations", body(0, load.warm))
     while await behind(line):
@@ -162,12 +175,13 @@ async def run(server: Server, load: Load) -> dict[str, Any]:
     producing = [produce(server, load, i, until, posted) for i in range(load.producers)]
     await asyncio.gather(watch(server, until, times), *producing)
     took = time.perf_counter() - began
-    line = await Line().open(server.port)  # the other one has been idle for too long
+    line = await server.line()  # the other one has been idle for too long
     accepted, left = load.batch * len(posted), await behind(line)
     used, memory = server.cpu() - cpu, server.memory()
     while await behind(line):
         await asyncio.sleep(0.2)
     whole = time.perf_counter() - began
+    await server.close_lines()
     return {
         "streams": load.streams, "producers": load.producers, "workers": load.workers, "batch": load.batch,
         "observations_per_s": round(accepted / took, 1), "computed_per_s": round((accepted - left) / took, 1),

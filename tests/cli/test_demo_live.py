@@ -49,7 +49,9 @@ def playing(folder, seconds: float):
 @pytest.mark.slow
 def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
     with playing(tmp_path, 8) as (process, page, said):
-        url, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/streams/federation#token=(nashcast_\S{43})", page).groups()
+        url, token = re.fullmatch(
+            r"(http://127\.0\.0\.1:\d+)/streams/federation#token=(nashcast_\S{43})", page
+        ).groups()
         states, weights = [], []
         with Client(url, token, retries=0).stream("federation") as client:
             end = time.monotonic() + 150

@@ -1,4 +1,4 @@
-"""`nashcast journal`: what the service has kept, as a table; whether it is sound; what can be saved of it."""
+"""`nashcast journal`: export, check, salvage, backup and replay of what the service has kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nashcast.cli.printed import print_json
 def add_to(commands) -> None:
     journal = commands.add_parser(
         "journal",
-        help="export, check and salvage what the service has kept",
+        help="export, check, salvage, back up and replay what the service has kept",
         description="The journal of `nashcast serve`. It may be read while the service runs.",
     )
     kinds = journal.add_subparsers(dest="kind", metavar="WHAT", required=True)
