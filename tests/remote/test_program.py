@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -135,3 +136,15 @@ def test_the_extras_say_who_needs_what():
     assert names["broker"] == {PACKAGE}
     locked = {line.split("==")[0].lower() for line in (root / "requirements" / "dev.lock").read_text().splitlines()}
     assert names["remote"] | names["broker"] <= locked
+
+
+@pytest.mark.parametrize("words", ["broker .", "agent join tls://localhost:4222/tide/desk/abc", "certs show ."])
+def test_without_the_extra_a_command_says_how_to_install_it(words, tmp_path):
+    code = (
+        "import sys; sys.modules['cryptography'] = None\n"
+        f"from nashcast.cli.main import main\nsys.argv = ['nashcast', *{words.split()!r}]\nsys.exit(main())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1
+    assert run.stderr.strip().splitlines()[-1].startswith("nashcast: remote: got no package cryptography. Install it:")
+    assert "Traceback" not in run.stderr

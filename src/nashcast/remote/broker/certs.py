@@ -247,8 +247,9 @@ def _loaded(path: Path) -> Any:
 
 
 def _loaded_all(path: Path) -> list[Any]:
+    module = needed("cryptography.x509")
     try:
-        return needed("cryptography.x509").load_pem_x509_certificates(path.read_bytes())
+        return module.load_pem_x509_certificates(path.read_bytes())
     except OSError as error:
         remedy = "Make it: nashcast certs FOLDER."
         raise InvalidInput("certificate", f"{path}: {error.strerror}", remedy) from None
