@@ -1,25 +1,33 @@
 """The exceptions nashcast raises.
 
 NashcastError
-├── InvalidInput               an argument has the wrong type, shape, range or a non-finite entry (a ValueError)
-├── SingularGame               the look-back game has no unique equilibrium at some step (an ArithmeticError)
-│   └── IllConditionedGame     it has one, but rounding leaves too few of its digits
-├── checks.ContractViolation   somebody's encoder or agent breaks a contract
-├── client.ServiceRefused      the live service answered, but not with success
-├── service.journal_schema.JournalDamaged     what the journal says cannot be true: it is not served
-├── service.journal_schema.JournalUnwritable  nothing can be added to the journal now; what it holds is as it was
-├── service.intake.Conflict    what is posted contradicts what the journal holds
-├── service.problems.Refused   an answer of the service other than success
-├── remote.wire.MalformedMessage           bytes from elsewhere are no message, or not one that was asked for
-├── remote.broker.join_messages.Spoilt     what came with an invitation is no message, or signed by another key
-├── remote.fixed_point.OutOfRange          a number is too large to be masked (an ArithmeticError)
-├── remote.masks.MaskRefused               an agent refuses to mask: too few are present, or somebody was left out
-└── remote.masks.MasksDoNotCancel          a masked sum cannot be opened, and whose message is to blame
+├── InvalidInput        an argument has the wrong type, shape, range or a non-finite entry (a ValueError)
+└── SingularGame        the look-back game has no unique equilibrium at some step (an ArithmeticError)
+    └── IllConditionedGame   it has one, but rounding leaves too few of its digits
+
+Sub-packages derive their own from NashcastError; those a user may meet:
+
+checks.ContractViolation   somebody's encoder or agent breaks a contract
+client.ServiceRefused      the live service answered, but not with success
+service.journal.schema.JournalDamaged     what the journal says cannot be true: it is not served
+service.journal.schema.JournalUnwritable  nothing can be added to the journal now; what it holds is as it was
+remote.wire.format.MalformedMessage       bytes from elsewhere are no message, or not one that was asked for
+remote.owner.joint_replica.NotAsPublished an event of the hub does not fit those before it
+remote.masking.masks.MaskRefused          an agent refuses to mask: too few are present, or somebody was left out
 """
 
 
 class NashcastError(Exception):
-    """Any error nashcast raises on purpose."""
+    """Any error nashcast raises on purpose. It can be pickled, so that it gets out of a worker process whole."""
+
+    def __reduce__(self):
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[NashcastError], args: tuple, state: dict) -> NashcastError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class InvalidInput(NashcastError, ValueError):

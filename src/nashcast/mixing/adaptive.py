@@ -26,6 +26,9 @@ from nashcast.mixing.ml_poly import MLPolyState
 SCORE_MEMORY, SCALE_MEMORY = np.array([1.0, 0.95, 0.8]), np.array([0.98, 0.8, 0.3])
 # The same of the log score over rules, and the prior weight of persistence among them.
 TOP_MEMORY, TOP_SCALE_MEMORY, PERSISTENCE_PRIOR = 0.998, 0.98, 0.5
+# What a leverage counts: decoders that forget, and ridges, make an expert look surer of near inputs than it is, and less
+# sure of far ones.
+LEVERAGE_SHARE = 0.2
 # The last rule tells soon when errors fall by orders of magnitude.
 LAST_SCALE_MEMORY = 0.5
 _LAST_EXPERTS = 2
@@ -126,7 +129,7 @@ class AdaptiveMixture:
         both[1, :, 1] = np.vecdot(top_scores[0], over_rules.values)
         log_score.learn_at(state.top_scores, over_rules._replace(values=both), top_scores, self._top_pace)
         each = rules[:, _SCORES:].swapaxes(0, 1)
-        log_score.learn_at(state.scores, errors, each, self._pace, leverage)
+        log_score.learn_at(state.scores, errors, each, self._pace, LEVERAGE_SHARE * leverage)
         self._labels += labelled
         return errors
 
@@ -148,7 +151,7 @@ class AdaptiveMixture:
         """(columns, 1 + rules, experts)"""
         now, weights = self._now(), self._rules.copy()
         columns, _, K = weights.shape
-        logs_q = np.log1p(leverage)
+        logs_q = np.log1p(LEVERAGE_SHARE * leverage)
         if len(logs_q) < columns:
             logs_q = logs_q.repeat(columns // len(logs_q), axis=0)
         logs_q *= self._precision
