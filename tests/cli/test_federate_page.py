@@ -123,7 +123,7 @@ def three_terminals(terminals):
     for name, shell in agents.items():
         terminals.interrupt(shell)
         assert "shares sums. What has left, in bytes:" in terminals.said(name)
-        assert "weighted_forecasts" in terminals.said(name)
+        assert "backward" in terminals.said(name)
         assert (folder / name / "sent.log").read_text().count("finish_game (forecast") == 197
     kept = {path.name for path in (folder / "ada").iterdir()}
     assert {"desk-1.seed", "desk-1-key.pem", "desk-1.state", "sent.log"} <= kept

@@ -45,7 +45,7 @@ class Tapped:
             self._tap(agent)
 
     def _tap(self, agent):
-        backward, weighted, finish = agent.backward, agent.weighted_forecasts, agent.finish_game
+        backward, finish = agent.backward, agent.finish_game
 
         def tapped_backward(back):
             terms = backward(back)
@@ -54,16 +54,13 @@ class Tapped:
             self.moments.update(numbers(*agent._window_moments))
             return terms
 
-        def tapped_weighted(t):
-            terms = weighted(t)
-            self.terms.update(numbers(terms))
-            return terms
+        def tapped_finish(totals):
+            part = agent._part
+            answer = finish(totals)
+            self.decoders.update(numbers(part.decoders, agent._decoder))
+            return answer
 
-        def tapped_finish():
-            self.decoders.update(numbers(agent._part.decoders, agent._decoder))
-            return finish()
-
-        agent.backward, agent.weighted_forecasts, agent.finish_game = tapped_backward, tapped_weighted, tapped_finish
+        agent.backward, agent.finish_game = tapped_backward, tapped_finish
 
 
 def numbers(*arrays):
@@ -131,7 +128,7 @@ def test_the_transcript_has_bytes_of_masked_terms_only():
 # A hub that lies
 
 
-CHANGED = m.JoinGame | m.Receive | m.Forward
+CHANGED = m.JoinGame | m.Receive
 
 
 def lied_to(change, count=9, steps=6, at=4, settings=SETTINGS, random=False):
@@ -244,10 +241,6 @@ def doubled_sums(name, call):
     return call._replace(sums=call.sums._replace(shift=2 * call.sums.shift)) if isinstance(call, m.Receive) else call
 
 
-def doubled_point(name, call):
-    return call._replace(point=2 * call.point) if isinstance(call, m.Forward) else call
-
-
 def other_targets(name, call):
     if not isinstance(call, m.JoinGame):
         return call
@@ -262,7 +255,7 @@ def other_weights(name, call):
     return call._replace(masking=call.masking._replace(weights=weights))
 
 
-@pytest.mark.parametrize("change", [doubled_sums, doubled_point, other_targets, other_weights])
+@pytest.mark.parametrize("change", [doubled_sums, other_targets, other_weights])
 def test_whoever_is_told_something_else_is_not_added_up(change):
     """Its masks are of something else; the game goes on without it where there are enough to hide it."""
     remote, transport, refusals = lied_to(only(name_of(4), change), count=9)

@@ -146,9 +146,9 @@ def test_the_transcript_has_every_call_and_result():
     remote, _ = make_remote(make_agents(1), X, settings_of("spread", 1, transcript=True))
     remote.federation.replay(X, Y)
     sent = {message.kind for message in remote.federation.transcript if message.sender == "agent-0"}
-    assert sent == {"begin", "forecast", "backward", "weighted_forecasts", "finish_game"}
+    assert sent == {"begin", "forecast", "backward", "finish_game"}
     told = {message.kind for message in remote.federation.transcript if message.receiver == "agent-0"}
-    assert told == {"begin", "forecast", "close", "join_game", "backward", "receive", "weighted_forecasts", "forward"}
+    assert told == {"begin", "forecast", "close", "join_game", "backward", "receive", "finish_game"}
 
 
 # Whatever gets lost

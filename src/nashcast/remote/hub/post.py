@@ -34,13 +34,11 @@ from nashcast.remote.wire.messages import (
     Dimensions,
     FinishGame,
     Forecast,
-    Forward,
     JoinGame,
     Receive,
     Reply,
     Turn,
     View,
-    WeightedForecasts,
     kind_of,
 )
 from nashcast.remote.wire.transport import BeforeStep, Failure, Line, Run, Transport
@@ -183,12 +181,6 @@ class HubPost(Post):
 
     def _receive(self, asked: dict[int, tuple]) -> list:
         return self._wait(asked, Receive)
-
-    def _weighted_forecasts(self, asked: dict[int, tuple]) -> list:
-        return self._from_ahead("weighted_forecasts", asked, WeightedForecasts)
-
-    def _forward(self, asked: dict[int, tuple]) -> list:
-        return self._wait(asked, Forward)
 
     def _finish_game(self, asked: dict[int, tuple]) -> list:
         now = self._now()

@@ -26,7 +26,8 @@ def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
     sizes = [(back + 1) * p for back in range(T)]
     equations = sum(k * k for k in sizes)
     if noisy:
-        equations += sum(2 * k for k in sizes) + sum(_pairs(k) * (_pairs(k) + k) for k in sizes[:-1])
+        equations += sum(k for k in sizes) + sum(k * (k + 1) for k in sizes[1:])
+        equations += sum(_pairs(k) * (_pairs(k) + k) for k in sizes[:-1])
     return max(LEAST, -(-equations // (T * _pairs(p))) + 1)
 
 

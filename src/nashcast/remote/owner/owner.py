@@ -253,7 +253,8 @@ class Owner:
             self._agent.join_game(call.invitation)
             self._game = [call]
             return None
-        move, wanted = (kind_of(call), *call[:1]), next_move(len(self._game), self._begun.lookback)
+        place = () if isinstance(call, FinishGame) else call[:1]
+        move, wanted = (kind_of(call), *place), next_move(len(self._game), self._begun.lookback)
         if move != wanted:
             raise MalformedMessage(f"got {' '.join(map(str, move))}, expected {' '.join(map(str, wanted))}")
         result = getattr(self._agent, kind_of(call))(*call)

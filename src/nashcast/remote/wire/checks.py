@@ -170,7 +170,7 @@ def _check_result(kind: str, result: Result, sizes: Sizes, masked: bool) -> None
     if isinstance(result, np.ndarray):
         _check_array(kind, result, "w", sizes)
     elif isinstance(result, bytes):
-        if len(result) != (wanted := masked_size(terms_of(kind, sizes))):
+        if len(result) != (wanted := masked_size(terms_of(sizes))):
             raise MalformedMessage(f"{kind}: got {len(result)} bytes, expected {wanted} under masks")
     elif isinstance(result, tuple):
         _check_fields(kind, result, sizes)
