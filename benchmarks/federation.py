@@ -12,7 +12,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import time
 from collections.abc import Sequence
 from datetime import date
 from math import exp, log
@@ -42,7 +41,6 @@ COLUMNS = [
     Column("stream", "stream"), Column("steps", "steps", "int"), Column("mse", "error", "error"),
     Column("to_before", "÷ 0.1", "ratio"), Column("to_persistence", "÷ persistence", "ratio"),
     Column("to_ml_poly", "÷ ML-Poly", "ratio"), Column("to_no_game", "÷ no game", "ratio"), Column("p", "p", "ratio"),
-    Column("seconds", "a step", "seconds"),
 ]  # fmt: skip
 INTRODUCTION = """# The federation of 0.2 on all declared streams
 
@@ -60,24 +58,20 @@ def work(task: tuple[Declared, int]) -> dict[str, Any]:
     stream = declared.open()
     problem = problem_of(stream)
     together, losses = federation(problem, seed), {TOGETHER: [], ML_POLY: []}
-    rule, seconds = None, 0.0
+    rule = None
     for x, y in zip(stream.inputs, stream.targets, strict=True):
-        began = time.perf_counter()
         forecast = np.atleast_1d(together.predict_one(x))
-        seconds += time.perf_counter() - began
         said = expert_forecasts(together, x)[:, 0].T
         rule = rule or aggregation_rule("ml-poly", len(said), problem.y_dim)
         losses[TOGETHER].append(np.mean((forecast - y) ** 2))
         losses[ML_POLY].append(np.mean((rule.weights(None, said) @ said - y) ** 2))
         rule.learn(said, y)
-        began = time.perf_counter()
         together.learn_one(x, y)
-        seconds += time.perf_counter() - began
     alone, _ = forecast_all(federation(problem, seed, game=False), stream)
     last = np.concatenate([stream.start[None], stream.targets[:-1]])
     found = {name: np.array(values) for name, values in losses.items()}
     found |= {ALONE: _losses(alone, stream.targets), PERSISTENCE: _losses(last, stream.targets)}
-    return {"stream": declared, "seed": seed, "losses": found, "seconds": seconds / len(last)}
+    return {"stream": declared, "seed": seed, "losses": found}
 
 
 def _losses(forecasts: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -102,7 +96,7 @@ def row_of(declared: Declared, parts: Sequence[dict[str, Any]], before: dict[str
     return {
         "stream": declared.label, "steps": len(declared.open().targets), "mse": mse,
         **ratios, **means,
-        "p": diebold_mariano(losses[TOGETHER], losses[ALONE])[1], "seconds": min(part["seconds"] for part in parts),
+        "p": diebold_mariano(losses[TOGETHER], losses[ALONE])[1],
     }  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def block(record: dict) -> str:
         "| agents | bare round | central game | | spread game | |",
         "|---:|---:|---:|---:|---:|---:|",
     ]
-    found = {(row["agents"], row["placement"]): row for row in record["speed"] if not row["states"]}
+    found = {(row["agents"], row["game"]): row for row in record["speed"] if not row["states"]}
     for agents in sorted({agents for agents, _ in found}):
         central, spread = found[agents, "central"], found[agents, "spread"]
         cells = [f"{agents}", f"{central['bare_ms'][0]:.2f} ms"]
@@ -91,7 +91,7 @@ def block(record: dict) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     worst = max(row["difference"] for row in record["equality"])
     steps, told = record["equality"][0]["steps"], f"at most {worst:.0e}" if worst else "nothing, to the bit"
-    sent = {row["features"]: sum(row["bytes"]) for row in record["traffic"] if row["placement"] == "spread"}
+    sent = {row["features"]: sum(row["bytes"]) for row in record["traffic"] if row["game"] == "spread"}
     same = len(set(sent.values())) == 1
     lines += [
         "",

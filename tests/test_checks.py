@@ -1141,7 +1141,7 @@ def test_the_pages_code_runs(capsys):
         exec(compile(block, PAGE.name, "exec"), names)
     assert capsys.readouterr().out == f"{len(encoder_checks())} contracts kept\n{printed}"
     errors = names["errors"]
-    assert errors["federation"] < 0.2 * min(errors[name] for name in ("persistence", "north", "south"))
+    assert errors["federation"] < 0.2 * min(errors[name] for name in ("baselines", "north", "south"))
 
 
 def test_the_page_describes_every_field_of_a_context():

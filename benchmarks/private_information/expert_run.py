@@ -85,9 +85,9 @@ def _watch(loop: Loop) -> list[int]:
     found: list[int] = []
     learn = loop._learn_labels
 
-    def watched(step: int, *arguments):
-        found.append(step)
-        return learn(step, *arguments)
+    def watched(lesson, *arguments):
+        found.append(lesson.step)
+        return learn(lesson, *arguments)
 
     setattr(loop, "_learn_labels", watched)  # noqa: B010 a method of this one object
     return found

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import NashcastError
 from nashcast.experiments.run_encoders import encoder_from
@@ -30,7 +31,7 @@ RAW = b"raw "
 
 
 class AgentSpec(NamedTuple):
-    """state: a file, or None to keep nothing."""
+    """state: a file, or None to keep nothing.   game: joint or lookback.   trusted: the agents' keys, for masks."""
 
     name: str
     encoder: str
@@ -39,9 +40,13 @@ class AgentSpec(NamedTuple):
     ridge: float = 1.0
     window: int = 5
     state: str | None = None
+    game: str = "lookback"
+    trusted: str | None = None
 
-    def make(self) -> PaperAgent:
+    def make(self) -> Agent | PaperAgent:
         encoder = encoder_from(self.encoder, self.options, 0, Path())
+        if self.game == "joint":
+            return Agent(encoder, name=self.name, share=self.share)
         return PaperAgent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
 
 
@@ -114,7 +119,10 @@ def _be(spec: AgentSpec, hub: str, folder: Path, parent_lives: int) -> None:
     """What a child does, and nothing after."""
     try:
         threading.Thread(target=lambda: (os.read(parent_lives, 1), os._exit(1)), daemon=True).start()
-        runner = _Echoing(spec.make(), hub, key=folder / f"{spec.name}.seed", certs=folder / "certs", state=spec.state)
+        runner = _Echoing(
+            spec.make(), hub, key=folder / f"{spec.name}.seed", certs=folder / "certs", state=spec.state,
+            trusted=spec.trusted,
+        )  # fmt: skip
         asyncio.run(runner.run())
     except BaseException as error:
         print(f"{spec.name}: {error}", file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from nashcast.cli.printed import print_json
 from nashcast.reports.formats import duration
-from speed import remote_command
+from speed import remote_command, serve_command
 
 HEADINGS = (
     "agents",
@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument("--sweep", type=int, default=1000, metavar="N", help="settings in the sweep, 0 for none (1000)")
     replay.set_defaults(run=run_replay)
     remote_command.add_to(kinds)
+    serve_command.add_to(kinds)
     return top
 
 

@@ -6,9 +6,24 @@ import argparse
 
 from nashcast.cli.printed import print_json
 
-SPEED = ("agents", "placement", "state files", "step p50", "p99", "bare p50", "p99", "p50 ratio", "p99 ratio", "aim")
-TRAFFIC = ("placement", "features", "messages out", "in", "bytes out", "in")
-EQUALITY = ("placement", "agents", "steps", "games", "absences", "greatest difference", "step p50", "p99")
+SPEED = (
+    "agents",
+    "game",
+    "masked",
+    "state files",
+    "rounds",
+    "step p50",
+    "p99",
+    "bare p50",
+    "p99",
+    "p50 ratio",
+    "p99 ratio",
+    "aim",
+    "bytes up",
+    "down",
+)
+TRAFFIC = ("game", "features", "messages out", "in", "bytes out", "in")
+EQUALITY = ("game", "agents", "steps", "games", "absences", "greatest difference", "step p50", "p99")
 PARTS = ("equality", "speed", "traffic")
 
 
@@ -28,6 +43,7 @@ def add_to(kinds) -> None:
     remote.add_argument(
         "--equal-steps", type=_count, default=2000, metavar="N", help="steps to compare with one process (2000)"
     )
+    remote.add_argument("--game", choices=("joint", "central", "spread"), help="only one of the games")
     remote.add_argument("--only", choices=PARTS, help="only one of the tables")
     remote.set_defaults(run=run)
 
@@ -44,7 +60,7 @@ def run(chosen: argparse.Namespace) -> None:
 
     found: dict[str, list] = {}
     parts = PARTS if chosen.only is None else (chosen.only,)
-    for part, row in rows(parts, chosen.agents, chosen.steps, chosen.equal_steps):
+    for part, row in rows(parts, chosen.agents, chosen.steps, chosen.equal_steps, chosen.game):
         if not chosen.json:
             if part not in found:
                 print("\n".join([*([""] if found else []), *table_head(part)]), flush=True)
@@ -67,15 +83,27 @@ def line(part: str, row: dict) -> str:
 def _speed(row: dict) -> tuple:
     times = [f"{value:.2f} ms" for value in (*row["step_ms"], *row["bare_ms"])]
     ratios = [f"{value:.1f}" for value in row["ratio"]]
-    return row["agents"], row["placement"], "yes" if row["states"] else "no", *times, *ratios, f"≤ {row['aim']}"
+    masked, states = ("yes" if row[name] else "no" for name in ("masked", "states"))
+    sizes = [f"{row[name]:.0f}" for name in ("bytes_up", "bytes_down")]
+    return (
+        row["agents"],
+        row["game"],
+        masked,
+        states,
+        f"{row['rounds']:.2g}",
+        *times,
+        *ratios,
+        f"≤ {row['aim']:g}",
+        *sizes,
+    )
 
 
 def _traffic(row: dict) -> tuple:
     counts = [f"{value:g}" for value in row["messages"]]
-    return row["placement"], row["features"], *counts, *(f"{value:,.0f}" for value in row["bytes"])
+    return row["game"], row["features"], *counts, *(f"{value:,.0f}" for value in row["bytes"])
 
 
 def _equality(row: dict) -> tuple:
     times = [f"{value:.2f} ms" for value in row["step_ms"]]
     counts = (row["agents"], row["steps"], row["games"], row["absences"])
-    return row["placement"], *counts, f"{row['difference']:.0e}" if row["difference"] else "0", *times
+    return row["game"], *counts, f"{row['difference']:.0e}" if row["difference"] else "0", *times

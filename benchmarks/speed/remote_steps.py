@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from nashcast import seeds
+from nashcast.agents.agent import Agent
 from nashcast.errors import NashcastError
+from nashcast.federation.federation import Federation
 from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.remote.broker import certs, enrolment
 from nashcast.remote.broker.keys import make_seed
@@ -23,7 +25,8 @@ from nashcast.remote.owner.warm_up import warm_up
 from nashcast.remote.wire.subjects import ask_subject
 from speed.agent_pool import RAW, AgentPool, AgentSpec
 
-LOOKBACK, SHARES = 3, {"central": "features", "spread": "sums"}
+LOOKBACK, SHARES = 3, {"joint": "forecasts", "central": "features", "spread": "sums"}
+TRUSTED, FEWEST_MASKED = "trusted.toml", 3
 # Steps and bare rounds are measured by turns, so many each: what else the machine does falls on both.
 BLOCK, UNMEASURED = 10, 20
 # How much forecasts may differ from those of one process.
@@ -39,45 +42,51 @@ class Case(NamedTuple):
     """states: whether hub and agents keep their state in files."""
 
     agents: int
-    placement: str
+    game: str
     states: bool = False
     features: int = 3
     steps: int = 300
+    masked: bool = False
 
     @property
-    def aim(self) -> int:
+    def aim(self) -> float:
         """The most that a step should take, in bare round trips."""
-        return 2 if self.placement == "central" else 2 * LOOKBACK + 1
+        if self.game == "joint":
+            return (2.0 if self.agents < 20 else 1.2) * (1.5 if self.masked else 1.0)
+        return 2 if self.game == "central" else 2 * LOOKBACK + 1
 
 
 def speed_cases(sizes: Sequence[int], steps: int) -> list[Case]:
     return [
-        Case(agents, placement, states, steps=steps)
+        Case(agents, game, states, steps=steps, masked=masked)
         for agents in sizes
-        for placement in SHARES
-        for states in (False, True)
+        for game in SHARES
+        for states, masked in ((False, False), (True, False), (False, True))
+        if not masked or (game == "joint" and agents >= FEWEST_MASKED)
     ]
 
 
 def traffic_cases(steps: int = 20) -> list[Case]:
-    return [Case(5, placement, False, features, steps) for placement in SHARES for features in (2, 20, 100)]
+    return [Case(5, game, False, features, steps) for game in SHARES for features in (2, 20, 100)]
 
 
 def random_feature_agents(case: Case, folder: Path) -> list[AgentSpec]:
     return [
         AgentSpec(
             f"agent-{i}", "random_features", {"features": case.features, "noise": 0.1, "seed": i},
-            SHARES[case.placement], state=str(folder / f"agent-{i}.state") if case.states else None,
+            "joint" if case.masked else SHARES[case.game],
+            state=str(folder / f"agent-{i}.state") if case.states else None, game=case.game,
+            trusted=str(folder / TRUSTED) if case.masked else None,
         )
         for i in range(case.agents)
     ]  # fmt: skip
 
 
-def agents_of_all_families(placement: str) -> list[AgentSpec]:
+def agents_of_all_families(game: str) -> list[AgentSpec]:
     return [
         AgentSpec(
-            f"agent-{i}", family, options | ({"seed": i} if "features" in options else {}), SHARES[placement],
-            ridge=0.8 + i / 7, window=3 + i % 3,
+            f"agent-{i}", family, options | ({"seed": i} if "features" in options else {}), SHARES[game],
+            ridge=0.8 + i / 7, window=3 + i % 3, game=game,
         )
         for i, (family, options) in enumerate(FAMILIES)
     ]  # fmt: skip
@@ -95,16 +104,17 @@ class Bench:
         self.folder, self._broker, self._pool = folder, broker, pool
 
     @contextmanager
-    def hub(self, agents: list[AgentSpec], placement: str, states: bool) -> Iterator[MeasuredHub]:
+    def hub(self, agents: list[AgentSpec], game: str, states: bool) -> Iterator[MeasuredHub]:
         """With all its agents there."""
         names, state = [agent.name for agent in agents], self.folder / "hub.state" if states else False
+        settings: dict[str, Any] = {} if game == "joint" else {"game": LookbackGame(lookback=LOOKBACK, placement=game)}
         for path in self.folder.glob("*.state"):
             path.unlink()
         self._pool.start(f"{self._broker.url}/bench", self.folder, agents)
         try:
             with MeasuredHub(
                 self.folder, agents=names, url=self._broker.url, state=state, deadline=30.0,
-                game=LookbackGame(lookback=LOOKBACK, placement=placement), start=0.0, seed=3,
+                start=0.0, seed=3, **settings,
             ) as hub:  # fmt: skip
                 missing = hub.wait_for_agents(60.0)
                 if missing:
@@ -123,6 +133,8 @@ def bench(agents: int) -> Iterator[Bench]:
         for i in range(agents):
             enrolment.add(folder, f"agent-{i}", make_seed(folder / f"agent-{i}.seed"))
             certs.make_agent(folder / "certs", f"agent-{i}")
+        keys = "\n".join(f'{name} = "{key}"' for name, key in enrolment.read(folder).agents.items())
+        (folder / TRUSTED).write_text(f"[agents]\n{keys}\n")
         with EmbeddedBroker(folder, tls=folder / "certs") as broker, AgentPool() as pool:
             warm_up()
             yield Bench(folder, broker, pool)
@@ -150,16 +162,19 @@ class MeasuredHub(Hub):
         return times
 
 
-def rows(parts: Sequence[str], sizes: Sequence[int], steps: int, equal_steps: int) -> Iterator[tuple[str, dict]]:
-    """The rows of each table, "equality", "speed" and "traffic", as they are measured."""
+def rows(
+    parts: Sequence[str], sizes: Sequence[int], steps: int, equal_steps: int, game: str | None = None
+) -> Iterator[tuple[str, dict]]:
+    """The rows of each table, "equality", "speed" and "traffic", as they are measured. game: only of this one."""
+    games = list(SHARES) if game is None else [game]
     with bench(max(5, *sizes)) as place:
         for part in parts:
             if part == "equality":
-                measured = (measure_equality(place, placement, equal_steps) for placement in SHARES)
+                measured = (measure_equality(place, game, equal_steps) for game in games)
             elif part == "speed":
-                measured = (measure_speed(place, case) for case in speed_cases(sizes, steps))
+                measured = (measure_speed(place, case) for case in speed_cases(sizes, steps) if case.game in games)
             else:
-                measured = (measure_traffic(place, case) for case in traffic_cases())
+                measured = (measure_traffic(place, case) for case in traffic_cases() if case.game in games)
             for row in measured:
                 yield part, row
 
@@ -167,12 +182,14 @@ def rows(parts: Sequence[str], sizes: Sequence[int], steps: int, equal_steps: in
 def measure_speed(place: Bench, case: Case) -> dict:
     """Steps and bare rounds by turns."""
     X, Y = stream(UNMEASURED + case.steps)
-    with place.hub(random_feature_agents(case, place.folder), case.placement, case.states) as hub:
+    with place.hub(random_feature_agents(case, place.folder), case.game, case.states) as hub:
         run(hub, X[:LOOKBACK], Y[:LOOKBACK])
         before = hub.traffic
         run(hub, X[LOOKBACK:UNMEASURED], Y[LOOKBACK:UNMEASURED])
         turns, down, up = (hub.traffic[key] - before[key] for key in ("turns", "down", "up"))
-        sizes = round(down / turns / case.agents), round(up / turns / case.agents)
+        measured = UNMEASURED - LOOKBACK
+        # One message to all agents of a joint game, one to each of another.
+        sizes = round(down / turns / (1 if case.game == "joint" else case.agents)), round(up / turns / case.agents)
         steps, rounds = [], []
         for t in range(UNMEASURED, len(X), BLOCK):
             steps += run(hub, X[t : t + BLOCK], Y[t : t + BLOCK])[1]
@@ -183,48 +200,53 @@ def measure_speed(place: Bench, case: Case) -> dict:
         raise NashcastError(f"agents were away while they were measured: {absences}.")
     step, bare = (1e3 * np.percentile(times, [50, 99]) for times in (steps, rounds))
     return {
-        "agents": case.agents, "placement": case.placement, "states": case.states, "steps": case.steps,
-        "step_ms": step.tolist(), "bare_ms": bare.tolist(), "ratio": (step / bare).tolist(), "aim": case.aim,
-        "bare_bytes": sizes, "turns": turns / (UNMEASURED - LOOKBACK),
+        "agents": case.agents, "game": case.game, "states": case.states, "steps": case.steps,
+        "masked": case.masked, "rounds": turns / measured, "step_ms": step.tolist(), "bare_ms": bare.tolist(),
+        "ratio": (step / bare).tolist(), "aim": case.aim, "bytes_up": up / measured / case.agents,
+        "bytes_down": sizes[0] * turns / measured,
     }  # fmt: skip
 
 
 def measure_traffic(place: Bench, case: Case) -> dict:
     """Messages and their bytes, counted at the hub's connection; the input's way into the durable stream is with it."""
     X, Y = stream(UNMEASURED + case.steps)
-    with place.hub(random_feature_agents(case, place.folder), case.placement, case.states) as hub:
+    with place.hub(random_feature_agents(case, place.folder), case.game, case.states) as hub:
         run(hub, X[:UNMEASURED], Y[:UNMEASURED])
         before, turns = hub.counted(), hub.traffic
         run(hub, X[UNMEASURED:], Y[UNMEASURED:])
         counted = (hub.counted() - before) / case.steps
         bytes_down, bytes_up = ((hub.traffic[key] - turns[key]) / case.steps for key in ("down", "up"))
     return {
-        "agents": case.agents, "placement": case.placement, "features": case.features, "steps": case.steps,
+        "agents": case.agents, "game": case.game, "features": case.features, "steps": case.steps,
         "messages": counted[:2].round(2).tolist(), "bytes": counted[2:].round().tolist(),
         "turn_bytes": [round(bytes_down), round(bytes_up)],
     }  # fmt: skip
 
 
-def measure_equality(place: Bench, placement: str, steps: int = 2000) -> dict:
+def measure_equality(place: Bench, game: str, steps: int = 2000) -> dict:
     """Five agents of all families elsewhere and in one process: the greatest difference of any forecast."""
     X, Y = stream(steps)
-    agents = agents_of_all_families(placement)
-    with place.hub(agents, placement, states=True) as hub:
+    agents = agents_of_all_families(game)
+    with place.hub(agents, game, states=True) as hub:
         forecasts, times = run(hub, X, Y)
         health = hub.federation.health
-    game = LookbackGame(lookback=LOOKBACK, placement=placement)
-    whole = paper_federation([agent.make() for agent in agents], game=game, start=0.0, seed=3)
+    whole = in_one_process(agents, game)
     expected = whole.replay(X, Y).forecasts[:, 0]
     difference = float(np.abs(forecasts - expected).max())
     if health["absences"] or not difference <= EQUAL:
-        raise NashcastError(
-            f"{placement}: differs by {difference:.1e} from one process; absences {health['absences']}."
-        )
+        raise NashcastError(f"{game}: differs by {difference:.1e} from one process; absences {health['absences']}.")
     return {
-        "agents": len(agents), "placement": placement, "steps": steps, "games": health["games"],
+        "agents": len(agents), "game": game, "steps": steps, "games": health["games"],
         "absences": sum(health["absences"].values()), "difference": difference,
         "step_ms": (1e3 * np.percentile(times, [50, 99])).tolist(),
     }  # fmt: skip
+
+
+def in_one_process(agents: list[AgentSpec], game: str) -> Federation:
+    made = [agent.make() for agent in agents]
+    if game == "joint":
+        return Federation(cast(list[Agent], made), start=0.0, seed=3)
+    return paper_federation(made, game=LookbackGame(lookback=LOOKBACK, placement=game), start=0.0, seed=3)
 
 
 def run(hub: Hub, X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, list[float]]:

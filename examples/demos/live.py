@@ -23,11 +23,11 @@ from nashcast import seeds
 from nashcast import validation as check
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
-from nashcast.client import Client
+from nashcast.client import Client, StreamClient
 from nashcast.errors import NashcastError
 from nashcast.remote.broker.server import EmbeddedBroker
 from nashcast.service.extras import need_server
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
 
 MEMBERS = (
     Organisation("tide-desk", "linear", {"lags": 4}, "features", window=10),
@@ -110,7 +110,7 @@ def tide(steps: int, seed: int) -> np.ndarray:
 
 
 @contextmanager
-def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[str, Client, Party]]:
+def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[str, StreamClient, Party]]:
     """Everything that runs, each ended before what it needs: the page's address, a client, and who is to be killed."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nashcast-demo-")))
@@ -128,8 +128,11 @@ def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[s
         texts = {name: json.dumps(str(value)) for name, value in places.items()}
         (place / "federation.toml").write_text(FILE.format(seed=seed, wait=PATIENCE, **texts))
         url = stack.enter_context(_service(place, port))
-        client = stack.enter_context(Client(url, secrets[1]))
-        yield f"{url}/#token={secrets[0]}", client, parties[KILLED]
+        client = stack.enter_context(Client(url, secrets[1])).stream("federation")
+        until = time.monotonic() + PATIENCE
+        while client.status()["state"] != "live" and time.monotonic() < until:  # agents are waited for
+            time.sleep(0.1)
+        yield f"{url}/streams/federation#token={secrets[0]}", client, parties[KILLED]
 
 
 @contextmanager
@@ -163,7 +166,7 @@ def _service(place: Path, port: int) -> Iterator[str]:
 class _Play:
     """The steps, and what becomes of the one that is killed."""
 
-    def __init__(self, client: Client, victim: Party, values: np.ndarray, say: Callable[[str], None]):
+    def __init__(self, client: StreamClient, victim: Party, values: np.ndarray, say: Callable[[str], None]):
         self.values, self._client, self._victim, self._say = values, client, victim, say
         self._next = time.monotonic()
         self.killed: tuple[int, float] | None = None

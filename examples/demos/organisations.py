@@ -64,8 +64,8 @@ class Party:
         self.log, self._errors = home / "sent.log", home / "agent.log"
         options = [part for key, value in member.options.items() for part in ("--set", f"{key}={value}")]
         self._command = [
-            sys.executable, "-m", "nashcast", "agent", member.encoder, "--hub", hub, "--name", member.name,
-            "--key", home / f"{member.name}.seed", "--certs", home, "--share", member.share,
+            sys.executable, "-m", "nashcast", "agent", member.encoder, "--game", "lookback", "--hub", hub,
+            "--name", member.name, "--key", home / f"{member.name}.seed", "--certs", home, "--share", member.share,
             "--state", home / "agent.state", "--log", self.log, "--ridge", member.ridge, "--window", member.window,
             "--seed", seed, "--json", *options,
         ]  # fmt: skip

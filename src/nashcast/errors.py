@@ -11,6 +11,7 @@ NashcastError
 ├── service.intake.Conflict    what is posted contradicts what the journal holds
 ├── service.problems.Refused   an answer of the service other than success
 ├── remote.wire.MalformedMessage           bytes from elsewhere are no message, or not one that was asked for
+├── remote.broker.join_messages.Spoilt     what came with an invitation is no message, or signed by another key
 ├── remote.fixed_point.OutOfRange          a number is too large to be masked (an ArithmeticError)
 ├── remote.masks.MaskRefused               an agent refuses to mask: too few are present, or somebody was left out
 └── remote.masks.MasksDoNotCancel          a masked sum cannot be opened, and whose message is to blame

@@ -25,14 +25,16 @@ def place():
 
 def test_steps_are_timed_beside_bare_rounds(place):
     row = measure_speed(place, Case(3, "spread", True, steps=10))
-    assert row["turns"] == row["aim"] == 7
+    assert row["rounds"] == row["aim"] == 7
     for times in (row["step_ms"], row["bare_ms"]):
         assert 0 < times[0] <= times[1]
     np.testing.assert_allclose(row["ratio"], np.divide(row["step_ms"], row["bare_ms"]))
     assert (place.folder / "hub.state").exists()
     assert len(list(place.folder.glob("agent-*.state"))) == 3
+    row = measure_speed(place, Case(3, "joint", False, steps=10, masked=True))
+    assert row["rounds"] == 1
     row = measure_speed(place, Case(2, "central", False, steps=10))
-    assert (row["turns"], row["aim"]) == (1, 2)
+    assert (row["rounds"], row["aim"]) == (1, 2)
     assert not list(place.folder.glob("*.state"))
 
 
@@ -78,8 +80,8 @@ def test_the_tables_have_a_cell_under_every_heading(tmp_path):
     )
     assert list(tmp_path.iterdir()) == []
     rows = json.loads(run.stdout)["speed"]
-    assert [(row["placement"], row["states"]) for row in rows] == [
-        (p, s) for p in ("central", "spread") for s in (False, True)
+    assert [(row["game"], row["states"]) for row in rows] == [
+        (game, states) for game in ("joint", "central", "spread") for states in (False, True)
     ]
     kept = json.loads((Path(__file__).parents[2] / "benchmarks" / "remote.json").read_text())
     for part in PARTS:

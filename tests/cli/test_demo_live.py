@@ -49,9 +49,11 @@ def playing(folder, seconds: float):
 @pytest.mark.slow
 def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
     with playing(tmp_path, 8) as (process, page, said):
-        url, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/#token=(nashcast_\S{43})", page).groups()
+        url, token = re.fullmatch(
+            r"(http://127\.0\.0\.1:\d+)/streams/federation#token=(nashcast_\S{43})", page
+        ).groups()
         states, weights = [], []
-        with Client(url, token, retries=0) as client:
+        with Client(url, token, retries=0).stream("federation") as client:
             end = time.monotonic() + 150
             while states[-2:] != ["gone", "in"]:
                 assert time.monotonic() < end, states
@@ -85,8 +87,8 @@ def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_ends_it_in_order(tmp_path):
     with playing(tmp_path, 600) as (process, page, said):
-        url, _, token = page.partition("/#token=")
-        with Client(url, token, retries=0) as client:
+        url, _, token = page.partition("/streams/federation#token=")
+        with Client(url, token, retries=0).stream("federation") as client:
             end = time.monotonic() + 60
             while (client.status()["step"] or 0) < 10:
                 assert time.monotonic() < end

@@ -150,18 +150,71 @@ def the_programs(terminals):
     assert "step 49: forecast (forecast (1,)), backward (" in terminals.said("agent.py")
 
 
+def block(language, name):
+    return re.search(rf"```{language}\n# {name}\n(.*?)```", PAGE, flags=re.S)[1]
+
+
+def commands_of(heading):
+    part = re.search(rf"### {heading}\n.*?(?=\n##)", PAGE, flags=re.S)[0]
+    return re.search(r"```sh\n(.*?)```", part, flags=re.S)[1].splitlines()
+
+
+@pytest.mark.slow
+def test_six_commands_in_two_terminals_and_two_owners_better_together(terminals):
+    """Real processes, the commands and files of the page; only the port and the installation are other ones."""
+    folder = terminals.folder
+    (folder / "tide.toml").write_text(block("toml", "tide.toml") + "deadline = 60\n")
+    (folder / "sensors.py").write_text(block("python", "sensors.py"))
+    operator, owners = commands_of("In the operator's terminal"), commands_of("In the owners' terminal")
+    assert len(operator) + len(owners) <= 6
+    assert operator[0].startswith("pip install")
+    strings = {}
+    for command in operator[1:-1]:
+        name = re.search(r"invite (\w+)", command)[1]
+        first = "" if strings else f" --port {terminals.port}"
+        assert terminals.start(f". ./activate\n{command}{first}", name).wait(60) == 0, terminals.said(name)
+        strings[name] = terminals.said(name).splitlines()[0]
+    hub = terminals.start(f". ./activate\n{operator[-1]}", "hub")
+    written = "\n".join(owners)
+    for name, string in strings.items():
+        assert f"STRING-OF-{name.upper()}" in written
+        written = written.replace(f"STRING-OF-{name.upper()}", string)
+    both = terminals.start(f". ./activate\n{written}", "owners")
+    try:
+        code = hub.wait(150)
+    except subprocess.TimeoutExpired:
+        code = "too long"
+    assert code == 0, [terminals.said(name) for name in ("hub", "owners")]
+    summary = json.loads((folder / "runs" / "tide" / "record.json").read_text())["summary"]
+    assert summary["absences"] == {"ada": 0, "bob": 0}
+    errors = {"federation": summary["mse"], **summary["agents_mse"], "persistence": summary["persistence_mse"]}
+    assert errors["federation"] < min(errors["ada"], errors["bob"], errors["persistence"]), errors
+    printed = re.findall(
+        r"^\| (federation|persistence|(?:Ada|Bob)(?='s agent))\S*(?: agent)? \| ([\d.]+) \|", PAGE, flags=re.M
+    )
+    # Whoever enrolled first is first in the hub's own table.
+    assert {name: f"{error:.2f}" for name, error in errors.items()} == {who.lower(): error for who, error in printed}
+    for name in strings:
+        assert {path.name for path in (folder / name).iterdir()} >= {f"{name}.seed", f"{name}.state", "sent.log"}
+        assert not list((folder / "tide").rglob(f"{name}-key.pem"))
+    listed = terminals.start(". ./activate\nnashcast enroll list tide --json", "list")
+    assert listed.wait(60) == 0
+    assert [each["state"] for each in json.loads(terminals.said("list"))["invitations"]] == ["closed", "closed"]
+    terminals.interrupt(both)
+
+
 def test_the_examples_for_containers_are_commands_of_ours(monkeypatch):
     commands = [
         json.loads(found)
         for name in ("operator.yaml", "owner.yaml")
         for found in re.findall(r"command: (\[.*\])", (EXAMPLES / name).read_text())
     ]
-    assert [command[0] for command in commands] == ["nats-server", "nashcast", "nashcast"]
+    assert [command[:2] for command in commands] == [["nashcast", name] for name in ("broker", "hub", "agent")]
     # Those of the page, without the containers in front of them.
     page = PAGE.replace("\\\n", " ")
     commands += [found.split() for found in re.findall(r"run --rm \w+ (nashcast .*)", page)]
     assert len(commands) == 3 + 6
-    for command in commands[1:]:
+    for command in commands:
         assert parser().parse_args(command[1:]).run
     config = load(EXAMPLES / "tide.toml")
     assert config.broker == "tls://broker:4222"

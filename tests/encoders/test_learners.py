@@ -122,7 +122,7 @@ def test_it_learns_and_is_worth_it():
     for t in range(150):
         step(federation, t)
     trust = {one.name: one for one in federation.trust()}
-    assert trust["river"].recent_error < 0.25 * trust["persistence"].recent_error
+    assert trust["river"].recent_error < 0.25 * trust["baselines"].recent_error
     frozen = nc.Federation([nc.Agent(RiverModel(river_regression(), learn=False), name="river")])
     for t in range(150):
         step(frozen, t)

@@ -57,7 +57,7 @@ def test_what_is_left_out(tmp_path):
     config = load(tmp_path / "small.toml")
     assert (config.name, config.seed, config.steps, config.game) == ("small", 0, None, None)
     assert (config.agents, config.broker, config.certs, config.deadline) == (None, None, None, None)
-    assert (config.wait, config.pace, config.masked) == (60.0, 0.0, False)
+    assert (config.wait, config.pace, config.masked, config.joint) == (60.0, 0.0, False, True)
     assert config.hub == Path("~/tide").expanduser()
     assert parse(document(hub__deadline="learned")).deadline is None
 
@@ -87,7 +87,7 @@ BAD = [
     ({"hub__pace": -0.5}, "hub.pace: got -0.5. Pass at least 0 seconds."),
     ({"hub__pace": float("nan")}, "hub.pace: got nan"),
     ({"hub__masked": 1}, "hub.masked: got 1"),
-    ({"game__placement": "central"}, 'hub.masked: got true without a spread game. Set placement = "spread" in [game].'),
+    ({"game__placement": "central"}, 'hub.masked: got true without a spread game. Set placement = "spread" in [game]'),
     ({"hub__deadlin": 1}, "hub.deadlin: got a key that is not known. Did you mean 'deadline'?"),
     ({"hubs": {}}, "hubs: got a key that is not known. Did you mean 'hub'?"),
     ({"agents": [{"encoder": "linear"}]}, "agents: got tables of agents. Name those who may take part in the table"),
@@ -110,3 +110,15 @@ def test_a_hub_without_its_table():
     del found["hub"]
     with pytest.raises(InvalidInput, match=r'hub: got nothing. Add a table \[hub\] with folder = "…"'):
         parse(found)
+
+
+def test_the_joint_game_is_the_default_and_has_its_own_settings():
+    small = {"stream": {"name": "periodic"}, "hub": {"folder": "tide"}}
+    config = parse({**small, "federation": {"horizon": 3, "season": 4}})
+    assert config.joint
+    assert config.federation == {"horizon": 3, "season": 4}
+    assert config.settings()["game"] == "joint"
+    assert not parse({**small, "game": False}).joint
+    assert not parse({**small, "game": {"lookback": 2}}).joint
+    with pytest.raises(InvalidInput, match=r"federation.ridge"):
+        parse({**small, "federation": {"ridge": 2.0}})

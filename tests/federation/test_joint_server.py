@@ -136,7 +136,8 @@ def test_features_that_change_their_meaning_leave_the_joint_forecast_as_it_was(h
     stopped = game.blocks.relearn(features, public, game.public_block, 40, unit, game.server.included)
     assert stopped is not None
     assert stopped.shape == (len(JointGame().variants) + 1, Y_DIM, horizon, PUBLIC)
-    game.server.relearn(public, 40, unit, stopped)
+    game.server.relearn(public, 40, unit)
+    game.server.take_over(stopped)
     after = np.array([game.forecast(*revised(*probe)).changes for probe in probes])
     game.server._player.take_over(-stopped)
     without = np.array([game.forecast(*revised(*probe)).changes for probe in probes])

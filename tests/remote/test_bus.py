@@ -292,8 +292,8 @@ def test_ctrl_c_leaves_it_usable(bus, agents):
 
 
 def test_a_bus_that_cannot_connect_leaves_no_thread(running):
-    before = threading.active_count()
     running.stop()
+    before = threading.active_count()
     with pytest.raises(NashcastError, match="cannot be reached"):
         Bus(FEDERATION, dial(running))
     assert threading.active_count() == before

@@ -19,7 +19,7 @@ from nashcast.cli import certs as command
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs, files
-from nashcast.remote.broker.connect import tls_context
+from nashcast.remote.broker.tls import tls_context
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,8 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import enrolment
 from nashcast.remote.broker.files import locked
 from nashcast.remote.broker.keys import check_public_key, make_seed, public_key, read_seed
-from nashcast.remote.broker.process import running_broker, server_program
+from nashcast.remote.broker.process import running_broker
+from nashcast.remote.broker.program import server_program
 from nashcast.remote.broker.rules import Settings
 from nashcast.remote.masking.masks import read_enrolled
 

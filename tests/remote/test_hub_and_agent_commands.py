@@ -61,7 +61,7 @@ class Commands:
 
     def agent_words(self, name, encoder="linear"):
         files = ["--key", str(self.tide / f"{name}.seed"), "--certs", str(self.tide / "certs")]
-        return ["agent", encoder, "--hub", self.url, "--name", name, *files]
+        return ["agent", encoder, "--game", "lookback", "--hub", self.url, "--name", name, *files]
 
     def said(self, log):
         path = self.folder / log
@@ -280,7 +280,8 @@ def test_a_hub_s_bad_input(here, capsys, monkeypatch):
     enrolment.create(here.folder / "empty", "empty")
     assert main(["hub", "hub.toml", "--set", "hub.folder=empty", "--out", "e"]) == 1
     assert (
-        "agents: got nobody enrolled. Enrol one: nashcast enroll add empty NAME PUBLIC_KEY." in capsys.readouterr().err
+        "agents: got nobody enrolled. Invite one: nashcast enroll invite NAME --folder empty."
+        in capsys.readouterr().err
     )
     state = here.folder / "damaged"
     state.mkdir()
@@ -297,9 +298,9 @@ def test_a_program_of_ten_lines_takes_part_too(here):
     program = here.folder / "mine.py"
     program.write_text(
         "import sys\n"
-        "from nashcast import Agent, encoders\n"
+        "from nashcast import Agent, Window, encoders\n"
         "from nashcast.remote import serve_agent\n"
-        "agent = Agent(encoders.Linear(lags=1), name='desk-1', share='sums')\n"
+        "agent = Agent(encoders.Linear(lags=1), name='desk-1', share='sums', decoders=Window())\n"
         "owner = serve_agent(agent, sys.argv[1], key='tide/desk-1.seed', certs='tide/certs', patience=60)\n"
         "print('sent', sorted(owner.sent))\n"
     )

@@ -11,7 +11,7 @@ from test_wire import draw
 
 import nashcast as nc
 from nashcast.agents.paper_agent import PaperAgent
-from nashcast.agents.protocol import Invitation, Sync
+from nashcast.agents.protocol import PAPER_SHARES, Invitation, Sync
 from nashcast.remote.hub.remote_agents import RemoteAgents
 from nashcast.remote.owner import owner as owner_module
 from nashcast.remote.owner.owner import Owner
@@ -89,7 +89,7 @@ SPREAD, CENTRAL = {"game": nc.LookbackGame(lookback=2, placement="spread")}, {"g
 NO_GAME, ANCHORED = {"game": None}, {"game": None, "anchored": True}
 NOTHING = {"features": False, "expected": False, "decoders": False, "settings": False}
 LEVELS = [
-    *[(share, settings, NOTHING) for share in m.SHARES for settings in (NO_GAME, ANCHORED, SPREAD)],
+    *[(share, settings, NOTHING) for share in PAPER_SHARES for settings in (NO_GAME, ANCHORED, SPREAD)],
     ("forecasts", CENTRAL, NOTHING),
     ("sums", CENTRAL, NOTHING),
     ("moments", CENTRAL, {**NOTHING, "expected": True, "settings": True}),
@@ -265,7 +265,7 @@ def test_the_moves_of_a_game_are_made_in_order():
     assert asked(owner, 3, m.Backward(1)).reason == "got backward 1, expected join_game"
 
 
-@pytest.mark.parametrize("share", m.SHARES)
+@pytest.mark.parametrize("share", PAPER_SHARES)
 def test_a_decoder_of_another_size_never_reaches_the_agent(share):
     owner = Owner(random_features(share=share))
     private = share in ("forecasts", "sums")

@@ -13,8 +13,8 @@ import pytest
 import nashcast as nc
 from nashcast.errors import NashcastError
 from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.connect import tls_context
 from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.hub.hub import Hub
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
@@ -177,7 +177,7 @@ def test_nothing_that_is_tried_gets_in_or_disturbs_the_run(tmp_path):
             trying.join()
             assert hub._bus.client.stats["reconnects"] == 0
             health = hub.federation.health
-            stored = hub._bus.run(hub._stream.stream_info(stream_name(FEDERATION))).state.messages
+            stored = hub._bus.run(hub._kept._stream.stream_info(stream_name(FEDERATION))).state.messages
         log = running.log.read_text()
     if failure:
         raise failure[0]

@@ -16,7 +16,16 @@ import pytest
 
 import nashcast as nc
 from nashcast.agents import protocol
-from nashcast.agents.protocol import Answer, BackwardSums, BackwardTerms, GameView, Invitation, Participant, Sync
+from nashcast.agents.protocol import (
+    PAPER_SHARES,
+    Answer,
+    BackwardSums,
+    BackwardTerms,
+    GameView,
+    Invitation,
+    Participant,
+    Sync,
+)
 from nashcast.games.lookback.spread import AgentPart
 from nashcast.remote.hub.peer import MOST_LATE
 from nashcast.remote.owner.owner import AT_ONCE
@@ -490,7 +499,10 @@ BAD_INTRODUCTIONS = [
     (INTRODUCED._replace(features=5000), "begin.features: got 5000, expected 0 to 1024"),
     (INTRODUCED._replace(features=None), "begin.features: got nothing, expected a number from who shares features"),
     (INTRODUCED._replace(share="sums"), "begin.features: got 4, expected nothing from who shares sums"),
-    (INTRODUCED._replace(share="all"), "begin.share: got 'all', expected forecasts or sums or moments or features"),
+    (
+        INTRODUCED._replace(share="all"),
+        "begin.share: got 'all', expected joint or forecasts or sums or moments or features",
+    ),
     (Answer(ONE), "begin: got answer, expected introduced"),
 ]
 
@@ -655,7 +667,7 @@ def test_a_bad_call_is_refused_by_name(call, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(("place", "share"), list(enumerate(m.SHARES)))
+@pytest.mark.parametrize(("place", "share"), list(enumerate(PAPER_SHARES)))
 def test_an_agent_refuses_what_its_owner_does_not_share(place, share):
     game = "join_game backward receive finish_game"
     private = DIMENSIONS if place > 1 else DIMENSIONS._replace(features=None)
@@ -663,7 +675,7 @@ def test_an_agent_refuses_what_its_owner_does_not_share(place, share):
         kind = m.kind_of(call)
         least = "moments" if kind == "view" else "sums" if kind in game.split() else "forecasts"
         told = isinstance(call, m.Adopt | m.Close) and call.sync is not None and call.sync.decoder is not None
-        if place >= m.SHARES.index(least) and not (told and place < 2):
+        if place >= PAPER_SHARES.index(least) and not (told and place < 2):
             c.check_turn(m.Turn(4, (call,)), share, private)
             continue
         with pytest.raises(MalformedMessage) as caught:
@@ -700,7 +712,7 @@ BAD_HELLOS = [
     ({"name": "a\n"}, "hello.name: got 'a\\n'"),
     ({"name": "ä"}, "hello.name: got 'ä'"),
     ({"name": "a" * 65}, "hello.name: got 'aaa"),
-    ({"share": "all"}, "hello.share: got 'all', expected forecasts or sums or moments or features"),
+    ({"share": "all"}, "hello.share: got 'all', expected joint or forecasts or sums or moments or features"),
     ({"public_key": b""}, "hello.public_key: got b'', expected 1 to 512 bytes"),
     ({"public_key": b"a" * 513}, "expected 1 to 512 bytes"),
     ({"at": -2}, "hello.at: got -2, expected -1 to"),

@@ -3,6 +3,7 @@
 import json
 from http.client import HTTPConnection
 
+ONE = "/v1/streams/federation"
 SCOPES = {"reader": "read", "writer": "read,write", "poster": "write", "boss": "admin"}
 
 

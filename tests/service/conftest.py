@@ -2,7 +2,7 @@
 
 import pytest
 
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
 
 from asking import SCOPES
 from browsing import launched

@@ -77,11 +77,14 @@ def alive(pid: int) -> bool:
 
 def be_one(federation: str) -> None:
     from nashcast.cli.main import main
-    from nashcast.service import server
-    from nashcast.service.made import make_federation
-    from nashcast.service.settings import load_served
+    from nashcast.service.http import server
+    from nashcast.service.streams import spawner, worker
+    from nashcast.service.streams.factory import make_federation
+    from nashcast.service.streams.settings import load_served
 
     assert server
+    assert spawner
+    assert worker
     make_federation(load_served(federation)).make()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are gone at once
     print("ready", flush=True)

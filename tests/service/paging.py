@@ -14,6 +14,7 @@ seed = 7
 x_dim = 1
 y_dim = 1
 snapshot_every = 100
+compare = true
 [paper]
 budget = 0.98
 lookback = 2

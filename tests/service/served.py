@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from nashcast import Client, default_federation
+from nashcast.client import StreamClient
 from nashcast.experiments.build import maker
-from nashcast.service.entries import ENTRY_COLUMNS, LABEL, read_entry
-from nashcast.service.settings import load_served
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
+from nashcast.service.journal.entries import ENTRY_COLUMNS, LABEL, read_entry
+from nashcast.service.streams.settings import load_served
 
 FILE = """
 name = "three agents"
@@ -75,9 +76,12 @@ def series(steps: int, seed: int = 1) -> np.ndarray:
 class Served:
     """A process that answers, unless told not to wait for that."""
 
-    def __init__(self, folder: Path, *options: str, tokens: bool = False, wait: bool = True, text: str = FILE, **popen):
+    def __init__(
+        self, folder: Path, *options: str, tokens: bool = False, wait: bool = True, text: str = FILE, path=None, **popen
+    ):
         self.folder, self.journal = folder, folder / "journal"
-        command = [sys.executable, "-m", "nashcast", "serve", str(federation_file(folder, text)), "--json"]
+        what = federation_file(folder, text) if path is None else path
+        command = [sys.executable, "-m", "nashcast", "serve", str(what), "--json"]
         command += ["--port", "0", "--journal", str(self.journal), *([] if tokens else ["--open"]), *options]
         self._log = (folder / "log").open("a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True, **popen)
@@ -95,11 +99,16 @@ class Served:
         return self.about["url"]
 
     @property
+    def stream_page(self) -> str:
+        return f"{self.url}/streams/federation"
+
+    @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
-    def client(self, token: str | None = None, **options) -> Client:
-        return Client(self.url, token, **options)
+    def client(self, token: str | None = None, **options) -> StreamClient:
+        """Of the stream that the one file describes."""
+        return Client(self.url, token, **options).stream("federation")
 
     def token(self, name: str, scope: str = "admin", days: float | None = None) -> str:
         return TokenFile(self.journal / "tokens.json").add(name, scope.split(","), days)
@@ -129,10 +138,12 @@ class Served:
         self.stop()
 
 
-def entries(journal: Path) -> list:
-    """Everything the journal holds, in the order it was accepted, read without the code that reads it."""
+def entries(journal: Path, stream: int = 1) -> list:
+    """All that a stream has, in the order it was accepted, read without the code that reads it."""
     connection = sqlite3.connect(journal / "journal.db")
-    rows = connection.execute(f"SELECT {ENTRY_COLUMNS} FROM entries ORDER BY seq").fetchall()
+    rows = connection.execute(
+        f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? ORDER BY seq", (stream,)
+    ).fetchall()
     connection.close()
     return [read_entry(row) for row in rows]
 
@@ -144,11 +155,14 @@ def uninterrupted(path: Path, journal_entries: list) -> dict[int, list[float]]:
     if config.federation.paper is not None or config.federation.agents:
         federation = maker(config.federation, serve.y_dim)()
     else:
-        federation = default_federation(serve.x_dim, serve.y_dim, seed=config.federation.seed)
+        horizon = config.federation.horizon
+        federation = default_federation(serve.x_dim, serve.y_dim, horizon, seed=config.federation.seed)
     forecasts, x, first = {}, None, journal_entries[0].step
-    for entry in journal_entries:
+    for entry, following in zip(journal_entries, [*journal_entries[1:], None], strict=True):
         if entry.kind == LABEL:
             federation.learn_late(entry.step - first, entry.y)
+            if following is not None and (following.kind, following.at) == (LABEL, entry.at):
+                continue  # labels that came together are forecast from once
         else:
             federation.learn_one(entry.x if x is None else x, entry.y)
             x, step = entry.x, entry.step
@@ -156,5 +170,5 @@ def uninterrupted(path: Path, journal_entries: list) -> dict[int, list[float]]:
     return forecasts
 
 
-def recorded(client: Client) -> dict[int, list[float]]:
+def recorded(client: StreamClient) -> dict[int, list[float]]:
     return {row["step"]: row["forecast"] for row in client.history(0) if row["forecast"] is not None}

@@ -12,9 +12,9 @@ import pytest
 
 from nashcast.cli.main import main
 from nashcast.experiments.config import load
-from nashcast.service.made import make_federation
-from nashcast.service.settings import SERVE, load_served
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
+from nashcast.service.streams.factory import make_federation
+from nashcast.service.streams.settings import SERVE, load_served
 
 from served import FILE, MEMBERS, Served, federation_file
 
@@ -36,8 +36,9 @@ PAGES = Path(__file__).parents[2] / "docs"
         (("y_dim = 1", "y_dim = 1\ncoverages = 0.9"), "serve.coverages: got 0.9. Pass a list of numbers."),
         (("y_dim = 1", "y_dim = 1\nretain = 5"), "serve.retain: got 5. Pass at least 1000 steps, or false for all."),
         (("y_dim = 1", "y_dim = 1\ndeadline = -1"), "serve.deadline: got -1. Pass a number > 0."),
-        (("y_dim = 1", "y_dim = 1\ndeadline = 1"), "serve.deadline: got 1. Leave it out. Deadlines are for agents"),
-        (("seed = 7", "horizon = 7"), "horizon: got 7. Leave it out: the service forecasts the next step."),
+        (("y_dim = 1", "y_dim = 1\ntime_step = 0"), "serve.time_step: got 0. Pass a number > 0."),
+        (("y_dim = 1", "y_dim = 1\nmemory = 1"), "serve.memory: got int 1. Pass a whole number ≥ 64."),
+        (("seed = 7", "horizon = 0"), "horizon: got int 0. Pass a whole number ≥ 1."),
         (("snapshot_every = 40", "snapshot_every = 0"), "serve.snapshot_every: got int 0"),
         (("y_dim = 1", "y_dim = 1\ncoverages = []"), "serve.coverages: got an empty list. Pass at least one"),
         ((FILE[FILE.index("[[agents]]") :], "[paper]"), "agents: got the default agents with [paper]. Add tables"),
@@ -132,19 +133,9 @@ def test_every_key_and_option_is_documented():
     page = (PAGES / "how-to" / "serve.md").read_text() + (PAGES / "reference" / "http-api.md").read_text()
     for key in SERVE:
         assert f"`{key}`" in page
-    for option in (
-        "--host",
-        "--port",
-        "--journal",
-        "--token-file",
-        "--tls-cert",
-        "--tls-key",
-        "--plain-http",
-        "--open",
-    ):
-        assert f"`{option}" in page
-    for option in ("--max-body", "--rate", "--readers", "--accept-changes"):
-        assert f"`{option}" in page
+    options = "host port journal token-file tls-cert tls-key plain-http open max-body rate readers accept-changes"
+    for option in (*options.split(), "workers", "history", "connections", "per-address"):
+        assert f"`--{option}" in page
 
 
 def test_at_a_terminal_a_first_start_makes_tokens_and_shows_the_page_with_one(tmp_path):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nashcast.cli.main import parser
-from nashcast.service.settings import load_served
-from nashcast.service.tokens import TokenFile
+from nashcast.service.http.tokens import TokenFile
+from nashcast.service.streams.settings import load_served
 
 from served import Served
 
@@ -33,7 +33,8 @@ def test_the_tour_with_curl_does_what_it_says(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == '{"status":"ready","step":null}'
+    assert lines[0].startswith('{"status":"ready","streams":1,')
+    assert lines[1].startswith('{"version":')
     posted = [line for line in lines if line.startswith('{"first"')]
     receipt = re.compile(r'\{"first":(\d),"last":(\d),"accepted":(\d),"duplicates":(\d)')
     assert [receipt.match(line).groups() for line in posted] == [

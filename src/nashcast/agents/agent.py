@@ -39,7 +39,7 @@ class Agent:
     encoder: an encoder, or several whose features it joins.   name: shown in tables.
     inputs: the inputs it may see, by place or by name; all by default.
     decoders: None for a bank of ridge decoders (see `Bank`), or `Window(…)`.
-    share: what may leave it when it runs elsewhere, one of "forecasts", "sums", "moments", "features".
+    share: what may leave it when it runs elsewhere, one of SHARES in `agents.protocol`.
 
     >>> import nashcast as nc
     >>> nc.Agent(nc.encoders.Trend(), name="desk 1").name

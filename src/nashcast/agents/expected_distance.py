@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -30,7 +30,11 @@ def expected_distance(said: Iterable[Quantiles]) -> np.ndarray | None:
     An agent that expects 0 is left out. The geometric mean keeps proportions between steps whatever the agents' units:
     one that is always five times too wide changes the mean by a constant.
     """
-    found = [distance(each) for each in said]
+    return mean_distance([distance(each) for each in said])
+
+
+def mean_distance(found: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The geometric mean of distances (horizon, y_dim), NaN where none is above 0; None of none."""
     if not found:
         return None
     sizes = np.stack(found)

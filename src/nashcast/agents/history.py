@@ -150,6 +150,18 @@ class History:
         scales, input_scales = standard or self.standard
         return Rows(self.targets, self.inputs, scales, input_scales, span)
 
+    def changes_after(self, first: int, last: int, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+        """Changes that followed rows first … last - 1, (rows, y_dim, horizon), in usual changes; which have a label."""
+        scale, targets, labelled = self.scales.inverse_change, self.targets, self.labelled
+        changes = np.zeros((last - first, len(scale), horizon))
+        for h in range(1, horizon + 1):
+            ends = np.minimum(np.arange(first + h, last + h), self.now)
+            known = labelled[ends] & (np.arange(first + h, last + h) <= self.now)
+            changes[:, :, h - 1] = np.where(known[:, None], (targets[ends] - targets[first:last]) * scale, 0.0)
+            if h > 1:  # what is not known yet is taken to stay where the shorter horizon leaves it
+                changes[~known, :, h - 1] = changes[~known, :, h - 2]
+        return changes, labelled[first + 1 : last + 1]
+
     def context(self, rows: Rows, x: np.ndarray, columns: np.ndarray | None, wants, noise: Noise) -> Context:
         """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.
 

@@ -24,7 +24,7 @@ _MANY_HORIZONS = 8
 
 
 class Contributions(NamedTuple):
-    """What crosses the line: of each agent, in usual changes of the target."""
+    """What crosses the line. said: in usual changes of the target from blocks, in the target's units from agents."""
 
     said: np.ndarray  # Z β̄ of each variant, and the averaged variant's forecast, (variants + 1, agents, y_dim, horizon)
     leverage: np.ndarray  # (forgettings, agents, y_dim)
@@ -129,10 +129,7 @@ class JointBlocks:
         return Contributions(said, leverage)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
-        """The row that was forecast is over. gain: of `PublicBlock.learn`, if agents play what that leaves unexplained.
-
-        taught: whether the row may teach.
-        """
+        """The row that was forecast is over, and may teach if `taught`. gain: of `PublicBlock.learn`, if it is used."""
         z, unexplained, gains = self._pending
         place = step % self._remembered
         self._information, self._spare = self._spare, self._information
@@ -147,6 +144,11 @@ class JointBlocks:
         if self._coefficients.shape[3]:
             assert gain is not None
             self._coefficients += unexplained[..., None] * gain[:, None, :]
+
+    def sit_out(self) -> None:
+        """The sums of the row that was forecast are without these agents."""
+        z, unexplained, gains = self._pending
+        self._pending = _PendingRow(np.zeros_like(z), unexplained, np.zeros_like(gains))
 
     def take_over(self, decoders: np.ndarray) -> None:
         """Add decoders: of each variant, then of the averaged forecast, (variants + 1, y_dim, horizon, size)."""
@@ -245,10 +247,7 @@ class JointBlocks:
         return memory[places[0] : places[0] + 1] if len(places) == 1 else memory[places]
 
     def _laid(self, values: np.ndarray, agents: int) -> np.ndarray:
-        """A copy. Of very many small blocks, neighbours in memory are the same numbers of different agents.
-
-        agents: the axis of the agents.
-        """
+        """A copy. Of very many small blocks, neighbours in memory are the same numbers of agents, at axis `agents`."""
         if not self._tiny:
             return values.copy()
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, agents, -1)), -1, agents)

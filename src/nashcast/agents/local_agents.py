@@ -21,14 +21,13 @@ from nashcast.agents.history import History
 from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, PublicBlock, averaging_rate
 from nashcast.agents.learner_unit import LearnerUnit
 from nashcast.agents.make_unit import make_unit
+from nashcast.agents.public_features import PUBLIC_FEATURES, public_features
 from nashcast.agents.units import RawUnit, Unit
 from nashcast.agents.window_blocks import WindowBlocks
 from nashcast.encoders.base import build_encoder
 from nashcast.encoders.rows import Rows
 from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import JointGame
-
-PUBLIC_FEATURES = 7
 
 
 class AgentForecasts(NamedTuple):
@@ -39,25 +38,26 @@ class AgentForecasts(NamedTuple):
     awake: np.ndarray  # (experts,)
     contributions: Contributions | None  # to the joint game, agents in their order
     absent: dict[int, str]  # agents that sit this step out, and why
-
-
-def public_features(rows: Rows) -> np.ndarray:
-    """What everybody knows of the targets: one, value, last four changes, seasonal change; (rows, y_dim, 7)."""
-    features = np.empty((rows.count, rows.y_dim, PUBLIC_FEATURES))
-    features[:, :, 0], features[:, :, 1] = 1.0, rows.value(0)
-    features[:, :, 2:6] = rows.changes(4)
-    features[:, :, 6] = rows.seasonal_change
-    return features
+    stopped: np.ndarray | None = None  # what they have stopped saying together since: see `JointBlocks.relearn`
 
 
 class LocalAgents:
     """history: of the stream, shared by all agents of this process and kept up to date by the federation.
 
-    names: of the inputs, if they have any.   seed: names the agents' noise.
+    names: of the inputs, if they have any.   seed: names the agents' noise.   place: of the first among all agents.
     """
 
+    groups: np.ndarray | None = None
+
     def __init__(
-        self, agents: Sequence[Agent], history: History, game: JointGame | None, horizon: int, names=None, seed: int = 0
+        self,
+        agents: Sequence[Agent],
+        history: History,
+        game: JointGame | None,
+        horizon: int,
+        names=None,
+        seed=0,
+        place=0,
     ):
         self.names = distinct([agent.name for agent in agents], RESERVED)
         self._history, self._game, self._horizon = history, game, horizon
@@ -66,11 +66,12 @@ class LocalAgents:
         for i, agent in enumerate(agents):
             columns = input_columns(agent, x_dim, names)
             width = x_dim if columns is None else len(columns)
-            key = seeds.key(seed, "agent", i)
+            key = seeds.key(seed, "agent", place + i)
             own_names = names if names is None or columns is None else [names[column] for column in columns]
             built = [build_encoder(encoder, width, y_dim, own_names) for encoder in agent.encoders]
             units.append([make_unit(one, columns, key, y_dim, horizon) for one in built])
         self._last_step, self._label_was_known = -1, False
+        self._stopped: np.ndarray | None = None
         found = self._arrangement = arranged(units)
         self.owner = found.owner
         self._units, self._forecasters = found.all_units, found.forecasters
@@ -88,7 +89,7 @@ class LocalAgents:
             self._block_order = np.argsort(np.concatenate([group.members for group in found.block_groups]))
             self._public = PublicBlock(y_dim, PUBLIC_FEATURES)
 
-    def forecast(self, x: np.ndarray) -> AgentForecasts:
+    def forecast(self, x: np.ndarray, included: np.ndarray | None = None) -> AgentForecasts:
         """Own forecasts and contributions of all agents from the present input x; changes nothing that counts."""
         history, p, H = self._history, self._history.targets.shape[1], self._horizon
         now, usual = history.targets[history.now], history.scales.change
@@ -115,7 +116,8 @@ class LocalAgents:
             awake[self.owner == i] = False
         self.public_now = public_features(rows)[0]
         contributions = None if self._game is None else self._contributions(usual)
-        return AgentForecasts(experts, leverage, awake, contributions, absent)
+        stopped, self._stopped = self._stopped, None
+        return AgentForecasts(experts, leverage, awake, contributions, absent, stopped)
 
     def add_row(self, label: np.ndarray | None, taught: bool = True) -> None:
         """The present row ends.   label: the change to its next target, (y_dim,), in usual changes, if it is known.
@@ -141,6 +143,18 @@ class LocalAgents:
                 blocks.add_row(step, gain, taught)
         for unit, _ in self._units:
             unit.commit()
+
+    def sit_out(self) -> None:
+        """The sums of the present row are without these agents: they play nothing in it."""
+        for blocks in self._blocks:
+            assert isinstance(blocks, JointBlocks)
+            blocks.sit_out()
+
+    def end_row(self, target: np.ndarray | None, stand_in: np.ndarray) -> None:
+        """They see the history itself."""
+
+    def learn_late(self, step: int, target: np.ndarray) -> None:
+        """They see the history itself."""
 
     def learn(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray) -> None:
         """Labels came, one for each horizon, of the forecasts made at `steps` (horizon,).
@@ -178,7 +192,7 @@ class LocalAgents:
         said = [unit.quantiles for unit in self._forecasters if unit.gives_quantiles and unit.quantiles is not None]
         return expected_distance(said)
 
-    def recall(self, steps: np.ndarray) -> np.ndarray:
+    def recall(self, steps: np.ndarray, included: np.ndarray | None = None) -> np.ndarray:
         """What the agents' present decoders of the joint game say of earlier rows; see `JointBlocks`."""
         parts = [blocks.recall(steps) for blocks in self._blocks]
         return self._in_order(parts, axis=1)
@@ -192,11 +206,10 @@ class LocalAgents:
             own = residuals if alike else residuals.take(group.members, axis=1)
             blocks.learn(steps, own, rate)
 
-    def relearn(self, before: Rows, included: np.ndarray) -> np.ndarray | None:
+    def relearn(self, before: Rows, included: np.ndarray) -> None:
         """Scales or season have changed: all memories again, from the rows that are remembered.
 
         before: the same rows as they were standardised until now.   included: agents in the sums of the joint game.
-        Returns what those stop saying together, if that is public: see `JointBlocks.relearn`.
         """
         history = self._history
         first, last = before.span.first, before.span.last
@@ -205,7 +218,7 @@ class LocalAgents:
         for unit, _ in self._units:
             unit.revise(rows)
         flat = self._flat_of(rows, keep_states=True)
-        changes, taught = self._past_changes(first, last)
+        changes, taught = history.changes_after(first, last, self._horizon)
         taught_flat = flat * taught[:, None, None]
         for bank, group in zip(self._banks, self._arrangement.bank_groups, strict=True):
             bank.relearn(group.of_rows(taught_flat), changes)
@@ -215,14 +228,14 @@ class LocalAgents:
         for kept in self._stand_ins:
             kept[recent] = changes[rows.count - count :, None, None]
         if self._game is None:
-            return None
+            return
         public, unit = (public_features(rows), public_features(before)), rows.unit_before(before)
         self._public.relearn(public[0])
         block, parts = self._public if self._game.plays_remainder else None, []
         for blocks, group in zip(self._blocks, self._arrangement.block_groups, strict=True):
             features = [group.of_rows(part) for part in (flat, flat_before)]
             parts.append(blocks.relearn(features, public, block, history.step, unit, included[group.members]))
-        return None if block is None else np.add.reduce(parts)
+        self._stopped = None if block is None else np.add.reduce(parts)
 
     def _flat_of(self, rows: Rows, keep_states: bool) -> np.ndarray:
         flat = np.zeros((rows.count, rows.y_dim, self._flat.shape[1]))
@@ -231,20 +244,6 @@ class LocalAgents:
             if keep_states:
                 unit.take_state(state)
         return flat
-
-    def _past_changes(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """Changes that followed each row, (rows, y_dim, horizon), in usual changes; and whether a row has a label."""
-        history, H = self._history, self._horizon
-        scale = history.scales.inverse_change
-        targets, labelled = history.targets, history.labelled
-        changes = np.zeros((last - first, len(scale), H))
-        for h in range(1, H + 1):
-            ends = np.minimum(np.arange(first + h, last + h), history.now)
-            known = labelled[ends] & (np.arange(first + h, last + h) <= history.now)
-            changes[:, :, h - 1] = np.where(known[:, None], (targets[ends] - targets[first:last]) * scale, 0.0)
-            if h > 1:  # what is not known yet is taken to stay where the shorter horizon leaves it
-                changes[~known, :, h - 1] = changes[~known, :, h - 2]
-        return changes, labelled[first + 1 : last + 1]
 
     def _encode(self, rows: Rows, x: np.ndarray) -> dict[int, str]:
         """Fill `_flat` with the features of the present row. Returns absent agents, whose features are 0, and why."""
@@ -265,7 +264,8 @@ class LocalAgents:
     def _contributions(self, usual: np.ndarray) -> Contributions:
         groups = zip(self._blocks, self._arrangement.block_groups, strict=True)
         parts = [blocks.forecast(group.of_row(self._flat), self.public_now) for blocks, group in groups]
-        said = self._in_order([part.said for part in parts], axis=1) * usual[:, None]
+        self.contributed = self._in_order([part.said for part in parts], axis=1)  # in usual changes
+        said = self.contributed * usual[:, None]
         leverage = self._in_order([part.leverage for part in parts], axis=1)
         kernels = [part.kernel for part in parts if part.kernel is not None]
         return Contributions(said, leverage, self._in_order(kernels, axis=1) if kernels else None)

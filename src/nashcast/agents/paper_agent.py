@@ -10,7 +10,16 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.agents.decoders import empty_memory, extend, fit_window, move, solve_ridge
 from nashcast.agents.paper_agent_state import PendingStep, restore_state, saved_state
-from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Hello, Invitation, Sync
+from nashcast.agents.protocol import (
+    PAPER_SHARES,
+    Answer,
+    BackwardSums,
+    BackwardTerms,
+    GameView,
+    Hello,
+    Invitation,
+    Sync,
+)
 from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Encoder, Noise, RowEncoder, input_context
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.spread import AgentPart
@@ -64,8 +73,8 @@ class PaperAgent:
         self._window = check.integer("window", window, min=1)
         self._forgetting = None if forgetting is None else check.number("forgetting", forgetting, above=0.0, max=1.0)
         self._name = type(encoder).__name__ if name is None else str(name)
-        if share not in SHARES:
-            raise InvalidInput("share", repr(share), f"Pass one of {', '.join(SHARES)}.")
+        if share not in PAPER_SHARES:
+            raise InvalidInput("share", repr(share), f"Pass one of {', '.join(PAPER_SHARES)}.")
         self._share = share
 
     @property

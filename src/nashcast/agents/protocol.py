@@ -14,7 +14,16 @@ import numpy as np
 from nashcast.games.lookback.spread import Invitation
 
 # What an agent's owner lets leave it, from least to most. Each includes those before it.
-SHARES = ("forecasts", "sums", "moments", "features")
+SHARES = ("joint", "forecasts", "sums", "moments", "features")
+# What they mean where an agent runs elsewhere, in one sentence.
+SHARE_WORDS = {
+    "joint": "only sums over agents are seen: its terms leave under masks, and no forecast of its own does",
+    "forecasts": "the hub sees its forecasts, and its terms of sums in the joint game; other agents see sums",
+    "sums": "the hub sees its forecasts, and its terms of sums in the paper's spread game",
+    "moments": "the hub sees its forecasts, and means and covariances of its features",
+    "features": "the hub sees its forecasts and its features",
+}
+PAPER_SHARES = SHARES[1:]  # Algorithm 1 mixes forecasts
 
 
 class Hello(NamedTuple):

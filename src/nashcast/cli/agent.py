@@ -1,4 +1,4 @@
-"""`nashcast agent ENCODER`: an agent at its owner's, part of a federation elsewhere."""
+"""`nashcast agent ENCODER`, `nashcast agent join STRING …`: an agent at its owner's, part of a federation elsewhere."""
 
 from __future__ import annotations
 
@@ -9,26 +9,41 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nashcast.cli.join import join_with, read_file
 from nashcast.cli.printed import print_json
 from nashcast.cli.run import change
+
+USAGE = """nashcast agent ENCODER --hub URL --name NAME --key FILE [--certs FOLDER] [OPTION …]
+       nashcast agent join STRING [ENCODER | FILE.toml] [--folder FOLDER] [OPTION …]"""
 
 
 def add_to(commands) -> None:
     agent = commands.add_parser(
         "agent",
         help="take part in a federation with a model of one's own",
+        usage=USAGE,
         description="Take part in a federation with a model that stays here. Nothing leaves but what --share allows; "
         "--log writes down everything that does. Ctrl-C ends it; with --state it goes on where it was.",
     )
-    agent.add_argument("encoder", metavar="ENCODER", help="MODULE:NAME, an encoder or what makes one; or echo_state, …")
-    agent.add_argument("--hub", required=True, metavar="URL", help="tls://HOST:PORT/FEDERATION, as its operator says")
-    agent.add_argument("--name", required=True, metavar="NAME", help="as enrolled")
-    agent.add_argument("--key", required=True, metavar="FILE", help="the seed that `nashcast enroll request` wrote")
-    agent.add_argument("--certs", metavar="FOLDER", help="ca.pem, NAME.pem and NAME-key.pem, for TLS")
     agent.add_argument(
-        "--share", choices=("forecasts", "sums", "moments", "features"), default="sums",
-        help="what may leave: forecasts only (no part in games); its terms of sums, for spread games (the default); "
-        "moments of its features, for games on the hub; the features too",
+        "words", nargs="+", metavar="ENCODER",
+        help="MODULE:NAME, an encoder or what makes one; or echo_state, …; or a TOML file that names it. After an "
+        "invitation: join STRING ENCODER; without ENCODER the agent is enrolled and does not start",
+    )  # fmt: skip
+    agent.add_argument("--hub", metavar="URL", help="tls://HOST:PORT/FEDERATION, as its operator says")
+    agent.add_argument("--name", metavar="NAME", help="as enrolled")
+    agent.add_argument("--key", metavar="FILE", help="the seed that `nashcast enroll request` wrote")
+    agent.add_argument("--folder", metavar="FOLDER", help="join: where the agent's files are kept (NAME)")
+    agent.add_argument("--certs", metavar="FOLDER", help="ca.pem, NAME.pem and NAME-key.pem, for TLS")
+    agent.add_argument("--game", choices=("joint", "lookback"), default="joint", help="the hub's game (joint)")
+    agent.add_argument(
+        "--inputs", type=_inputs, metavar="A,B,…", help="inputs it may see, by place or name, in the joint game (all)"
+    )
+    agent.add_argument(
+        "--share", choices=("joint", "forecasts", "sums", "moments", "features"),
+        help="what may leave. Joint game: joint, its terms of sums under masks (default with --trusted), or forecasts, "
+        "its forecasts and terms (default without). Look-back game: forecasts only; sums, its terms of a spread "
+        "game (default); moments of its features, for games on the hub; features",
     )  # fmt: skip
     agent.add_argument("--state", metavar="FILE", help="where to keep what it learns, to go on after a restart")
     agent.add_argument(
@@ -45,36 +60,79 @@ def add_to(commands) -> None:
         "--set", dest="options", action="append", default=[], type=change, metavar="KEY=VALUE",
         help="an option of the encoder, for example features=8; may be given again",
     )  # fmt: skip
-    agent.add_argument("--wait", type=float, default=60.0, metavar="SECONDS", help="for the broker at first (60)")
+    agent.add_argument(
+        "--wait", type=float, default=60.0, metavar="SECONDS", help="for the broker at first, and to be let in (60)"
+    )
     agent.add_argument("--json", action="store_true", help="print one JSON object at the end")
-    agent.set_defaults(run=run)
+    agent.set_defaults(run=run, misuse=agent.error)
 
 
 def run(chosen: argparse.Namespace) -> None:
+    words, joins = chosen.words, chosen.words[0] == "join"
+    if joins and len(words) in (2, 3):
+        rest = words[2:]
+    elif not joins and len(words) == 1 and chosen.hub and chosen.name and chosen.key and not chosen.folder:
+        rest = words
+    else:
+        chosen.misuse("write one of the two lines above")
+        return
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    chosen.encoder = rest[0] if rest else None
+    if rest and rest[0].endswith(".toml"):
+        read_file(chosen, Path(rest[0]))
+    if joins:
+        join_with(chosen, words[1])
+    if chosen.encoder is not None:
+        run_agent(chosen)
+    elif chosen.json:
+        print_json({"name": chosen.name, "hub": chosen.hub, "key": str(chosen.key), "certs": str(chosen.certs)})
+    else:
+        print(f"Start it with a model: nashcast agent join STRING ENCODER --folder {chosen.certs}")
+
+
+def run_agent(chosen: argparse.Namespace) -> None:
     from nashcast import seeds
     from nashcast import validation as check
+    from nashcast.agents.agent import Agent
     from nashcast.agents.paper_agent import PaperAgent
+    from nashcast.agents.protocol import SHARE_WORDS
+    from nashcast.errors import InvalidInput
     from nashcast.experiments.run_encoders import encoder_from
     from nashcast.remote.owner.runner import serve_agent
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     check.integer("--seed", chosen.seed, min=0)
     encoder = encoder_from(
         chosen.encoder, dict(chosen.options), seeds.key(chosen.seed, "agent", chosen.name), Path.cwd()
     )
     given = {name: getattr(chosen, name) for name in ("ridge", "decay", "window", "forgetting")}
     settings = {name: value for name, value in given.items() if value is not None}
-    agent = PaperAgent(encoder, name=chosen.name, share=chosen.share, **settings)
-    print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
+    share = chosen.share or _usual_share(chosen.game, chosen.trusted is not None)
+    if chosen.game == "joint":
+        if settings:
+            remedy = "Leave it out, or pass --game lookback."
+            raise InvalidInput(f"--{next(iter(settings))}", "a setting of the look-back game", remedy)
+        agent = Agent(encoder, name=chosen.name, share=share, inputs=chosen.inputs)
+    else:
+        agent = PaperAgent(encoder, name=chosen.name, share=share, **settings)
+        print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
+    print(f"{chosen.name} shares {share}: {SHARE_WORDS[share]}", file=sys.stderr, flush=True)
     with _Log(chosen.log) as log:
         owner = serve_agent(
             agent, chosen.hub, key=chosen.key, certs=chosen.certs, state=chosen.state, sent=log,
             trusted=chosen.trusted, patience=chosen.wait,
         )  # fmt: skip
     if chosen.json:
-        print_json({"name": chosen.name, "share": chosen.share, "sent": dict(owner.sent)})
+        print_json({"name": chosen.name, "share": share, "sent": dict(owner.sent)})
     else:
-        print(page(chosen.name, chosen.share, owner.sent))
+        print(page(chosen.name, share, owner.sent))
+
+
+def _usual_share(game: str, masks: bool) -> str:
+    return "sums" if game == "lookback" else "joint" if masks else "forecasts"
+
+
+def _inputs(text: str) -> list[int | str]:
+    return [int(part) if part.isdecimal() else part for part in text.split(",")]
 
 
 def page(name: str, share: str, sent: Counter[str]) -> str:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from nashcast.cli import invite
 from nashcast.cli.printed import print_json
+
+if TYPE_CHECKING:
+    from nashcast.remote.broker.enrolment import Invitation
 
 
 def add_to(commands) -> None:
     enroll = commands.add_parser(
         "enroll",
         help="say who may take part in a federation",
-        description="At an agent's owner: request. At the hub's operator: create a federation's folder, then add, list "
-        "and revoke agents. A broker that runs from the folder on this machine follows at once.",
+        description="At the hub's operator: invite agents, whose owners then enrol them with one string; list and "
+        "revoke them. By hand: request at an agent's owner, create and add at the operator. A broker that runs from "
+        "the folder on this machine follows at once.",
     )
     kinds = enroll.add_subparsers(dest="kind", metavar="WHAT", required=True)
     create = kinds.add_parser(
@@ -27,7 +33,14 @@ def add_to(commands) -> None:
     create.add_argument("--port", type=int, default=4222, metavar="N", help="the port it listens on (4222)")
     create.add_argument("--certs", metavar="FOLDER", help="certificates for TLS, made by `nashcast certs FOLDER`")
     create.add_argument("--max-payload", type=int, default=1 << 20, metavar="BYTES", help="longest message (1048576)")
-    create.add_argument("--max-connections", type=int, default=1024, metavar="N", help="of everybody together (1024)")
+    create.add_argument(
+        "--max-connections", type=int, default=1024, metavar="N", help="maximum number of connections (1024)"
+    )
+    create.add_argument(
+        "--stream-bytes", type=int, default=256 << 20, metavar="BYTES",
+        help="bytes of inputs that the broker keeps for agents that were away, the oldest go first (268435456)",
+    )  # fmt: skip
+    create.add_argument("--stream-days", type=int, default=30, metavar="N", help="days for which it keeps them (30)")
     create.set_defaults(run=run_create)
     request = kinds.add_parser(
         "request",
@@ -56,6 +69,7 @@ def add_to(commands) -> None:
     revoke.add_argument("folder", metavar="FOLDER")
     revoke.add_argument("name", metavar="NAME")
     revoke.set_defaults(run=run_revoke)
+    invite.add_to(kinds)
     for each in (create, request, add, listed, revoke):
         each.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -70,7 +84,10 @@ def run_create(chosen: argparse.Namespace) -> None:
         certs = str(Path(chosen.certs).expanduser().resolve())
         for name in (AUTHORITY, BROKER):
             read_certificate(certs, name)
-    settings = Settings(chosen.host, chosen.port, certs, chosen.max_payload, chosen.max_connections)
+    settings = Settings(
+        chosen.host, chosen.port, certs, chosen.max_payload, chosen.max_connections, chosen.stream_bytes,
+        chosen.stream_days,
+    )  # fmt: skip
     made, folder = enrolment.create(chosen.folder, chosen.federation, settings), Path(chosen.folder)
     if chosen.json:
         print_json({"federation": made.federation, "hub": made.hub, "folder": str(folder)})
@@ -130,7 +147,7 @@ def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
         print(f"{chosen.name} is {done}. The broker follows: {chosen.name} {then} from now on.")
     else:
         print(f"{chosen.name} is {done}. No broker runs from {chosen.folder} on this machine; {chosen.name} {then}")
-        print(f"when one starts, or when one elsewhere has read {CONF} twice (nats-server --signal reload).")
+        print(f"when one starts, or when `nashcast broker` on another machine sees the new {CONF}.")
 
 
 def run_list(chosen: argparse.Namespace) -> None:
@@ -145,7 +162,10 @@ def run_list(chosen: argparse.Namespace) -> None:
         return
     if chosen.json:
         agents = [entry._asdict() for entry in found.history]
-        print_json({"federation": found.federation, "hub": found.hub, "agents": agents, "broker": pid})
+        invited = [_invited(each) for each in found.invitations]
+        print_json(
+            {"federation": found.federation, "hub": found.hub, "agents": agents, "invitations": invited, "broker": pid}
+        )
         return
     width = max([len(entry.name) for entry in found.history] + [len("name")])
     print(f"federation {found.federation}; broker {'not running here' if pid is None else f'runs as process {pid}'}")
@@ -153,3 +173,11 @@ def run_list(chosen: argparse.Namespace) -> None:
     print(f"{'hub':{width}}  {found.hub:56}  {'–':10}  –")
     for name, public_key, added, revoked in found.history:
         print(f"{name:{width}}  {public_key:56}  {added[:10]:10}  {(revoked or '–')[:10]}")
+    for each in found.invitations:
+        if each.state not in ("closed", "withdrawn"):
+            print(f"{each.name:{width}}  invited until {each.expires[:16]}: {_invited(each)['state']}")
+
+
+def _invited(each: Invitation) -> dict:
+    state = each.state if each.valid() or each.state in ("closed", "withdrawn") else "expired"
+    return {"name": each.name, "expires": each.expires, "approve": each.approve, "state": state}

@@ -1,4 +1,4 @@
-"""`nashcast journal`: what the service has kept, as a table; whether it is sound; what can be saved of it."""
+"""`nashcast journal`: export, check, salvage, backup and replay of what the service has kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nashcast.cli.printed import print_json
 def add_to(commands) -> None:
     journal = commands.add_parser(
         "journal",
-        help="export, check and salvage what the service has kept",
+        help="export, check, salvage, back up and replay what the service has kept",
         description="The journal of `nashcast serve`. It may be read while the service runs.",
     )
     kinds = journal.add_subparsers(dest="kind", metavar="WHAT", required=True)
@@ -21,6 +21,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     exported.add_argument("folder", metavar="FOLDER", type=Path)
     exported.add_argument("out", metavar="OUT", type=Path, help="a file that ends in .csv or .parquet")
+    exported.add_argument("--stream", metavar="NAME", help="the stream, where there is more than one")
     exported.add_argument("--from", dest="first", type=int, metavar="STEP", help="the first step (the oldest kept)")
     exported.add_argument("--to", dest="last", type=int, metavar="STEP", help="the last step (the newest)")
     exported.set_defaults(run=run_export)
@@ -39,14 +40,31 @@ def add_to(commands) -> None:
     saved.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
     saved.add_argument("--until", type=int, metavar="STEP", help="the last step to take")
     saved.set_defaults(run=run_salvage)
-    for each in (exported, checked, saved):
+    copied = kinds.add_parser(
+        "backup", help="copy it while the service runs",
+        description="Copy the journal, its snapshots and its tokens to a new folder, which can be served as it is.",
+    )  # fmt: skip
+    copied.add_argument("folder", metavar="FOLDER", type=Path)
+    copied.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
+    copied.set_defaults(run=run_backup)
+    replayed = kinds.add_parser(
+        "replay", help="carry a stream's journal to other settings",
+        description="Compute a stream's entries again by the settings of a file, in a new journal, and say which "
+        "settings differ.",
+    )  # fmt: skip
+    replayed.add_argument("folder", metavar="OLD", type=Path, help="folder of the journal")
+    replayed.add_argument("file", metavar="NEW.toml", type=Path, help="federation file with the new settings")
+    replayed.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the new journal")
+    replayed.add_argument("--stream", metavar="NAME", help="the stream of the old journal (the file's name)")
+    replayed.set_defaults(run=run_replay)
+    for each in (exported, checked, saved, copied, replayed):
         each.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run_export(chosen: argparse.Namespace) -> None:
-    from nashcast.service.journal_export import export
+    from nashcast.service.journal.export import export
 
-    rows = export(chosen.folder, chosen.out, first=chosen.first, last=chosen.last)
+    rows = export(chosen.folder, chosen.out, stream=chosen.stream, first=chosen.first, last=chosen.last)
     if chosen.json:
         print_json({"out": str(chosen.out), "rows": rows})
     else:
@@ -54,29 +72,68 @@ def run_export(chosen: argparse.Namespace) -> None:
 
 
 def run_check(chosen: argparse.Namespace) -> None:
-    from nashcast.service.journal_read import JournalReader
-    from nashcast.service.journal_schema import JournalDamaged
+    from nashcast.service.journal.reader import JournalReader
+    from nashcast.service.journal.schema import JournalDamaged
 
     reader = JournalReader(chosen.folder)
+    rows = []
     try:
-        entries, step, wrong = reader.sound()
+        for name in reader.names():
+            entries, step, wrong = reader.named(name).sound()
+            rows.append(
+                {"stream": name, "sound": wrong is None, "entries": entries, "last_step": step, "damage": wrong}
+            )
     finally:
         reader.close()
+    damaged = [row for row in rows if not row["sound"]]
     if chosen.json:
-        print_json({"sound": wrong is None, "entries": entries, "last_step": step, "damage": wrong})
-    elif wrong is None:
-        print(f"{chosen.folder}: {entries:,} entries, all sound, the last of step {step}")
-    if wrong is not None:
-        raise JournalDamaged(f"{chosen.folder}: {entries:,} entries are sound, the last of step {step}; then: {wrong}.")
+        print_json({"sound": not damaged, "streams": rows})
+    else:
+        for row in rows:
+            end = "all sound" if row["sound"] else "sound up to there"
+            print(f"{row['stream']}: {row['entries']:,} entries, {end}, the last of step {row['last_step']}")
+    if damaged:
+        first = damaged[0]
+        raise JournalDamaged(
+            f"{chosen.folder}: {first['entries']:,} entries of {first['stream']} are sound, the last of step "
+            f"{first['last_step']}; then: {first['damage']}."
+        )
 
 
 def run_salvage(chosen: argparse.Namespace) -> None:
-    from nashcast.service.salvage import salvage
+    from nashcast.service.journal.salvage import salvage
 
     found = salvage(chosen.folder, chosen.out, until=chosen.until)
     if chosen.json:
-        print_json({"out": str(chosen.out), **found._asdict()})
+        print_json({"out": str(chosen.out), "streams": [each._asdict() for each in found]})
         return
-    print(f"{chosen.out}: {found.entries:,} entries, up to step {found.last_step}")
-    if found.stopped is not None:
-        print(f"  then: {found.stopped}")
+    for each in found:
+        print(f"{chosen.out}: {each.stream}: {each.entries:,} entries, up to step {each.last_step}")
+        if each.stopped is not None:
+            print(f"  then: {each.stopped}")
+
+
+def run_backup(chosen: argparse.Namespace) -> None:
+    from nashcast.service.journal.backup import backup
+
+    entries = backup(chosen.folder, chosen.out)
+    if chosen.json:
+        print_json({"out": str(chosen.out), "entries": entries})
+    else:
+        print(f"{chosen.out}: {entries:,} entries")
+
+
+def run_replay(chosen: argparse.Namespace) -> None:
+    from nashcast.service.streams.replay import replay
+
+    found = replay(chosen.folder, chosen.file, chosen.output, stream=chosen.stream)
+    if chosen.json:
+        print_json({"output": str(chosen.output), **found._asdict()})
+        return
+    ratio = found.scores["total"]["against_persistence"]
+    error = "" if ratio is None else f"; squared error against persistence {ratio:.3f}"
+    print(f"{chosen.output}: {found.stream}: {found.entries:,} entries{error}")
+    for name, (before, after) in found.differ.items():
+        print(f"  {name}: {before!r} -> {after!r}")
+    if not found.differ:
+        print("  no setting differs")

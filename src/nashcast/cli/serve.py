@@ -1,9 +1,10 @@
-"""`nashcast serve federation.toml`: a federation behind HTTP; `nashcast serve token …`: who may use it."""
+"""`nashcast serve FOLDER`: federations behind HTTP, one for each stream; `nashcast serve token …`: who may use it."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -15,11 +16,17 @@ TOKENS = "tokens.json"
 def add_to(commands) -> None:
     serve = commands.add_parser(
         "serve",
-        help="serve a federation over HTTP",
-        description="Serve the federation a TOML file describes: observations in, forecasts with bounds out, every one "
-        "of them in a journal that survives restarts. `nashcast serve token --help`: who may use it.",
+        help="serve federations over HTTP",
+        description="Serve the federations that TOML files describe, one for each stream: observations in, forecasts "
+        "with bounds out, all of them in one journal that survives restarts. `nashcast serve token --help`: tokens.",
     )
-    serve.add_argument("file", metavar="FILE", help="TOML file with a table [serve]; or: token add | list | revoke")
+    serve.add_argument(
+        "file", metavar="FOLDER", type=Path,
+        help="folder of TOML files with a table [serve], a stream each; or one such file; or: token …",
+    )  # fmt: skip
+    serve.add_argument(
+        "--workers", type=int, metavar="N", help="processes that compute (default: one for each core)"
+    )  # fmt: skip
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
     serve.add_argument("--port", type=int, default=8500, help="(8500)")
     add_journal(serve)
@@ -32,6 +39,12 @@ def add_to(commands) -> None:
     serve.add_argument("--max-body", type=int, default=1_000_000, metavar="BYTES", help="of one request (1000000)")
     serve.add_argument("--rate", type=float, default=5000, metavar="N", help="requests a second of one token (5000)")
     serve.add_argument("--readers", type=int, default=200, metavar="N", help="of the event stream (200)")
+    serve.add_argument(
+        "--history", type=Path, metavar="PATH",
+        help="CSV or Parquet for streams that have no observation yet: a folder of files named as streams, or one file",
+    )  # fmt: skip
+    serve.add_argument("--connections", type=int, default=1000, metavar="N", help="at once, in all (1000)")
+    serve.add_argument("--per-address", type=int, default=250, metavar="N", help="at once from one address (250)")
     serve.add_argument(
         "--accept-changes", action="store_true",
         help="start even if replay gives other numbers than were recorded, as another processor may",
@@ -83,7 +96,7 @@ def _token_parser() -> argparse.ArgumentParser:
 
 
 def _token_file(chosen: argparse.Namespace):
-    from nashcast.service.tokens import TokenFile
+    from nashcast.service.http.tokens import TokenFile
 
     return TokenFile(chosen.token_file or chosen.journal / TOKENS)
 
@@ -93,16 +106,24 @@ def main(chosen: argparse.Namespace) -> None:
 
     need_server()
     from nashcast import validation as check
-    from nashcast.service.server import Address, bind, check_address, serve
-    from nashcast.service.settings import load_served
-    from nashcast.service.state import Limits, Service
+    from nashcast.service.http.server import Address, bind, check_address, serve
+    from nashcast.service.streams.limits import Limits
+    from nashcast.service.streams.registry import read_files
+    from nashcast.service.streams.service import Service
+    from nashcast.service.streams.warm_start import history_files, warm_start
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    config = load_served(chosen.file)
+    declared = read_files(chosen.file)
+    names = [each.name for each in declared]
+    history = {} if chosen.history is None else history_files(chosen.history, names)
+    workers = len(os.sched_getaffinity(0)) if chosen.workers is None else chosen.workers
+    check.integer("workers", workers, min=1, max=1000)
     limits = Limits(
         check.integer("max-body", chosen.max_body, min=1000), check.number("rate", chosen.rate, min=1.0),
         check.integer("readers", chosen.readers, min=0),
+        connections=check.integer("connections", chosen.connections, min=16),
+        per_address=check.integer("per-address", chosen.per_address, min=1),
     )  # fmt: skip
     address = Address(chosen.host, chosen.port, chosen.tls_cert, chosen.tls_key, chosen.plain_http)
     check_address(address, tokens=not chosen.open)
@@ -111,7 +132,10 @@ def main(chosen: argparse.Namespace) -> None:
     address = address._replace(port=listener.getsockname()[1])
     try:
         first = None if tokens is None or tokens.all() else _first_tokens(tokens)
-        service = Service(config, chosen.journal, tokens=tokens, limits=limits, accept_changes=chosen.accept_changes)
+        service = Service(
+            declared, chosen.journal, tokens=tokens, limits=limits, workers=workers,
+            accept_changes=chosen.accept_changes, after_start=lambda service: warm_start(service, history),
+        )  # fmt: skip
         service.open()
         serve(service, address, listener, lambda: _say(chosen, address, service, first))
     finally:
@@ -132,12 +156,13 @@ def _say(chosen: argparse.Namespace, address, service, first: tuple[str, str] | 
     # What follows the # stays in the browser: no request, log or proxy sees it.
     page = address.url + ("/" if first is None else f"/#token={first[1]}")
     if chosen.json:
-        step = service.recovered.live.step
         made = {} if first is None else {"token": first[0]}
-        print_json({"url": address.url, "page": page, "step": step, "replayed": service.recovered.replayed, **made})
+        print_json({"url": address.url, "page": page, "streams": sorted(service.streams), **made})
         sys.stdout.flush()
         return
-    print(f"serving {service.config.federation.name} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
+    count = len(service.streams)
+    what = next(iter(service.streams)) if count == 1 else f"{count} streams"
+    print(f"serving {what} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
     if first is not None:
         print(f"a first token, with scope admin, shown only now: {first[0]}")
     asks = "" if first is not None or chosen.open else "; it asks for a token with scope read"
@@ -158,7 +183,7 @@ def token_add(chosen: argparse.Namespace) -> None:
 def token_list(chosen: argparse.Namespace) -> None:
     import time
 
-    from nashcast.service.tokens import shown_time
+    from nashcast.service.http.tokens import shown_time
 
     tokens, now = _token_file(chosen).all(), time.time()
     if chosen.json:

@@ -28,6 +28,7 @@ from nashcast.streams.catalog import entry, open_stream
 from nashcast.streams.suggest import near
 
 Maker = Callable[[], Federation]
+Wrap = Callable[[str, Encoder], Encoder]
 
 
 def build(config: Config) -> tuple[Stream, Maker]:
@@ -104,31 +105,36 @@ def federation_maker(config: Config, stream: Stream) -> Maker:
     return maker(config, stream.targets.shape[1], start=stream.start, input_names=stream.input_names)
 
 
-def maker(config: Config, y_dim: int, *, input_names: Sequence[str] = (), **settings: Any) -> Maker:
+def maker(
+    config: Config, y_dim: int, *, input_names: Sequence[str] = (), wrap: Wrap | None = None, **settings: Any
+) -> Maker:
     """Encoders are made here, once; each call makes a federation that has learnt nothing.
 
     input_names: of the columns of the inputs, if they have any.   settings: of the federation that no file has.
+    wrap: called with the name of each encoder's family and the encoder; what it returns takes its place.
     """
     if config.paper is not None:
-        return _paper_maker(config, config.paper, y_dim, settings)
-    agents = _agents(config, input_names)
+        return _paper_maker(config, config.paper, y_dim, settings, wrap)
+    agents = _agents(config, input_names, wrap)
     own = {name: getattr(config, name) for name in FEDERATION} | {"game": JointGame() if config.game else None}
     return lambda: Federation(agents, y_dim=y_dim, seed=config.seed, **own, **settings)
 
 
-def _agents(config: Config, input_names: Sequence[str]) -> list[Agent]:
+def _agents(config: Config, input_names: Sequence[str], wrap: Wrap | None = None) -> list[Agent]:
     if not config.agents:
         return default_agents(seed=config.seed)
     place = Place(config.source, "agents")
     owners = [i for i, agent in enumerate(config.agents) for _ in range(agent.count)]
-    parts = zip(owners, agent_names(config), _encoders(config), strict=True)
+    parts = zip(owners, agent_names(config), _encoders(config, wrap), strict=True)
     inputs = [input_places(place.item(i), agent, input_names) for i, agent in enumerate(config.agents)]
     return [Agent(encoder, name=name, inputs=inputs[i]) for i, name, encoder in parts]
 
 
-def _paper_maker(config: Config, paper: PaperSettings, y_dim: int, settings: Mapping[str, Any]) -> Maker:
+def _paper_maker(
+    config: Config, paper: PaperSettings, y_dim: int, settings: Mapping[str, Any], wrap: Wrap | None
+) -> Maker:
     decoders = [agent.decoder for agent in config.agents for _ in range(agent.count)]
-    parts = list(zip(agent_names(config), _encoders(config), decoders, strict=True))
+    parts = list(zip(agent_names(config), _encoders(config, wrap), decoders, strict=True))
 
     def make() -> Federation:
         agents = [PaperAgent(encoder, name=name, **own) for name, encoder, own in parts]
@@ -140,7 +146,7 @@ def _paper_maker(config: Config, paper: PaperSettings, y_dim: int, settings: Map
     return make
 
 
-def _encoders(config: Config) -> list[Encoder]:
+def _encoders(config: Config, wrap: Wrap | None = None) -> list[Encoder]:
     """One for each agent, each with a seed of its own."""
     found: list[Encoder] = []
     for agent in config.agents:
@@ -148,7 +154,8 @@ def _encoders(config: Config) -> list[Encoder]:
             given = agent.options.get("seed")
             seed = seeds.key(config.seed, "encoder", len(found)) if given is None else given + k
             options = {name: value for name, value in agent.options.items() if name != "seed"}
-            found.append(make_encoder(agent.encoder, options, seed, config.folder))
+            encoder = make_encoder(agent.encoder, options, seed, config.folder)
+            found.append(encoder if wrap is None else wrap(agent.encoder, encoder))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from nashcast.experiments.run_schema import Place, read, refuse_unknown, show, t
 from nashcast.federation.paper import LookbackGame
 
 TOP = ("name", "seed", "steps", "stream", "federation", "game", "hub")
+JOINT = "joint"
 # What says, set to false, that there is no game.
 _SWITCHES = ("game", "game.lookback", "game.every", "game.placement")
 HUB = ("folder", "agents", "broker", "certs", "deadline", "wait", "pace", "masked")
@@ -26,6 +28,7 @@ class HubConfig:
     broker: the address of one that runs, or None to run one.   certs: if not those that the folder names.
     deadline: seconds for an agent's turn, or None to learn it.   wait: seconds for agents before the first step.
     pace: least seconds between two steps.   masked: whether terms of a spread game reach the hub as sums only.
+    joint: whether the joint game is played, the default; else the paper's federation, with or without its game.
     """
 
     name: str
@@ -42,12 +45,15 @@ class HubConfig:
     wait: float
     pace: float
     masked: bool
+    joint: bool = False
     source: str = field(default="settings", compare=False)
     folder: Path = field(default=Path(), compare=False)
 
     def settings(self) -> dict[str, Any]:
         """What a run's numbers depend on, in plain values; not where its parts are, nor how long they may take."""
-        game = False if self.game is None else {name: getattr(self.game, name) for name in GAME}
+        game: Any = False if self.game is None else {name: getattr(self.game, name) for name in GAME}
+        if self.joint:
+            game = JOINT
         hub = {"agents": None if self.agents is None else list(self.agents), "masked": self.masked}
         return {
             "name": self.name, "seed": self.seed, "steps": self.steps,
@@ -70,18 +76,28 @@ def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path
         remedy = 'Name those who may take part in the table [hub]: agents = ["…"]. Their encoders are their owners\'.'
         raise top.at("agents").refused("tables of agents", remedy)
     refuse_unknown(top, document, (*TOP, *OF_SERVICE), "A hub's file")
-    game = read_game(top.at("game"), document.get("game", False))
+    joint = document.get("game", JOINT) in (JOINT, True)
+    game = None if joint else read_game(top.at("game"), document["game"])
+    read_settings = read_joint if joint else partial(read_federation, game=game)
     return HubConfig(
         name=read(top.at("name"), document.get("name", Path(source).stem), "str"),
         seed=whole(top.at("seed"), document.get("seed", 0), least=0),
         steps=None if "steps" not in document else whole(top.at("steps"), document["steps"], least=1),
         stream=read_stream(top.at("stream"), document.get("stream")),
-        federation=read_federation(top.at("federation"), document.get("federation", {}), game),
+        federation=read_settings(top.at("federation"), document.get("federation", {})),
         game=game,
+        joint=joint,
         source=source,
         folder=folder,
         **read_hub(top.at("hub"), document.get("hub"), folder, game),
     )
+
+
+def read_joint(place: Place, value: Any) -> dict[str, Any]:
+    """The table [federation] with the joint game."""
+    given = table(place, value)
+    refuse_unknown(place, given, ("horizon", "season"), "A federation of the joint game")
+    return {name: whole(place.at(name), given[name], least=1 + (name == "season")) for name in given}
 
 
 def read_hub(place: Place, value: Any, folder: Path, game: LookbackGame | None) -> dict[str, Any]:
@@ -95,7 +111,8 @@ def read_hub(place: Place, value: Any, folder: Path, game: LookbackGame | None) 
     deadline = given.get("deadline", "learned")
     masked = read(place.at("masked"), given.get("masked", False), "bool")
     if masked and (game is None or game.placement != "spread"):
-        raise place.at("masked").refused("true without a spread game", 'Set placement = "spread" in [game].')
+        remedy = 'Set placement = "spread" in [game]; in the joint game it is the agents that mask: --share joint.'
+        raise place.at("masked").refused("true without a spread game", remedy)
     certs = given.get("certs")
     return {
         "hub": folder / Path(read(place.at("folder"), given["folder"], "str")).expanduser(),

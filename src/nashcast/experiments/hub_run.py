@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from nashcast.experiments.hub_config import HubConfig
 from nashcast.experiments.run import Outcome, error_of, outcome_of
 from nashcast.federation.federation import Federation
 from nashcast.federation.records import Replay
+from nashcast.remote.broker.enrolment import read
 from nashcast.remote.broker.files import write_whole
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.broker.invitations import waiting
+from nashcast.remote.hub.desk import broker_and_desk
+from nashcast.remote.hub.hub import LOOK, Hub
 from nashcast.remote.hub.step_log import StepLog
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.streams import Stream
@@ -38,15 +42,17 @@ def run_hub(
     """folder: of the run: what it has done so far, and its record in the end.   say: told what happens, a line each."""
     stream = open_config_stream(config)
     _same_run(folder, {**config.settings(), "digest": stream_digest(stream)}, fresh)
-    warm_up()
-    options = {"masked": True} if config.masked else {}
-    with Hub(
-        config.hub, agents=config.agents, url=config.broker, certs=config.certs, deadline=config.deadline,
-        state=folder / STATE, fresh=fresh, game=config.game, y_dim=stream.targets.shape[1], start=stream.start,
+    options: dict[str, Any] = {"masked": True} if config.masked else {}
+    if not config.joint:
+        warm_up()
+        options["game"] = config.game
+    with broker_and_desk(config.hub, config.broker, config.certs) as address, Hub(
+        config.hub, agents=_come(config, say), url=address, certs=config.certs, deadline=config.deadline,
+        state=folder / STATE, fresh=fresh, y_dim=stream.targets.shape[1], start=stream.start,
         seed=config.seed, **config.federation, **options,
     ) as hub:  # fmt: skip
-        names, federation = hub.names, hub.federation
-        say(f"hub of {hub.name} at {hub.url}, for {', '.join(names)}")
+        names, federation = hub.members, hub.federation
+        say(f"hub of {hub.name} at {hub.url}, for {', '.join(hub.names)}")
         if federation.step:
             say(f"going on at step {federation.step} of {len(stream.targets)}")
         if federation.step < len(stream.targets):
@@ -87,6 +93,21 @@ def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
         raise InvalidInput("--out", got, "Pass a folder that can.") from None
     if before != text:
         raise InvalidInput("--out", f"{folder}, with a run of other settings", "Pass another folder, or --fresh.")
+
+
+def _come(config: HubConfig, say: Say) -> tuple[str, ...] | None:
+    """The agents' names, once those who are invited have enrolled themselves, or the time to wait is over."""
+    until, told = time.monotonic() + config.wait, False
+    while True:
+        found = read(config.hub)
+        invited = {each.name for each in waiting(found)} - set(found.agents)
+        missing = invited if config.agents is None else invited & set(config.agents)
+        if not missing or time.monotonic() > until:
+            return config.agents
+        if not told:
+            say(f"waiting up to {config.wait:g} s for {', '.join(sorted(missing))}, who are invited")
+        told = True
+        time.sleep(LOOK)
 
 
 def _wait(hub: Hub, seconds: float, say: Say) -> None:

@@ -34,17 +34,29 @@ class _Row(NamedTuple):
     taken: np.ndarray  # what the decoders that were taken over say, (variants, y_dim, horizon)
 
 
-class JointServer:
-    """agents: how many play besides the public player.   public: number of public features."""
+class Residual(NamedTuple):
+    """ρ of every variant, in usual changes, and what it is of the error; both (variants, y_dim, horizon)."""
 
-    def __init__(self, game: JointGame, agents: int, public: int, y_dim: int, horizon: int):
+    value: np.ndarray
+    factor: np.ndarray
+
+
+class JointServer:
+    """agents: how many play besides the public player.   public: number of public features.
+
+    groups: the group of each agent, if only sums over groups are known: then these are judged, and left out, as one.
+    """
+
+    def __init__(self, game: JointGame, agents: int, public: int, y_dim: int, horizon: int, groups=None):
         self.game = game
         variants, speeds = game.variants, len(game.forgetting)
         self._speed = np.array([variant.speed for variant in variants])
         given = [1.0 if variant.boldness is None else variant.boldness for variant in variants]
         self._given_boldness = np.array(given)[:, None, None]
         self._player = JointBlocks(game, [public], 0, y_dim, horizon)
-        self._judge, self._guard = Judge(len(variants), agents, y_dim, horizon), LeverageGuard(speeds, y_dim)
+        self._groups = np.arange(agents) if groups is None else np.asarray(groups)
+        judged = int(self._groups.max()) + 1
+        self._judge, self._guard = Judge(len(variants), judged, y_dim, horizon), LeverageGuard(speeds, y_dim)
         # What is said of the averaged variant is what its averaged decoders say.
         self._spoken = np.arange(len(variants))
         if game.plays_averaged:
@@ -59,14 +71,14 @@ class JointServer:
     @property
     def included(self) -> np.ndarray:
         """Which agents are in the sums at present, (agents,)."""
-        return self._judge.included.copy()
+        return self._judge.included[self._groups]
 
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
         said, leverages, _ = contributions
         if not self._judge.all_included:
-            inside = self._judge.included[:, None, None]
+            inside = self.included[:, None, None]
             said, leverages = said * inside, leverages * inside[..., 0]
         taken = np.vecdot(self._taken, public[:, None])
         sums = np.add.reduce(said, axis=1)
@@ -101,46 +113,67 @@ class JointServer:
         steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
         recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
         """
-        all_included, inside = self._judge.all_included, self._judge.included[:, None, None]
-        taken, leverage = self._of_steps(steps)
-        own = (self._player.recall(steps)[:, 0] + taken) * usual[:, None]
+        all_included, inside = self._judge.all_included, self.included[:, None, None]
+        total = np.add.reduce(recalled if all_included else recalled * inside, axis=1)
+        error = self._error(steps, changes, total, usual)
+        self._judge.judge(error, self._by_group(recalled), known)
+        residual, factor = self._learnt(steps, error, known, usual)
+        if all_included:
+            return residual[:, None]
+        # Agents left out hear what they would have heard within the sums.
+        return np.where(inside, residual[:, None], residual[:, None] - factor[:, None] * recalled)
+
+    def residual(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, total: np.ndarray, usual) -> Residual:
+        """The same from the sum over agents alone, (variants, y_dim, horizon), as each of them can compute it."""
+        return self._learnt(steps, self._error(steps, changes, total, usual), known, usual)
+
+    def _error(self, steps: np.ndarray, changes: np.ndarray, total: np.ndarray, usual: np.ndarray) -> np.ndarray:
+        own = (self._player.recall(steps)[:, 0] + self._taken_at(steps)) * usual[:, None]
         error = changes - own
-        error -= np.add.reduce(recalled if all_included else recalled * inside, axis=1)
-        self._judge.judge(error, recalled, known)
-        error = self._judge.clipped(error, known)
+        error -= total
+        return error
+
+    def _learnt(self, steps: np.ndarray, error: np.ndarray, known: np.ndarray, usual: np.ndarray) -> Residual:
+        """The player learns from the joint error."""
+        error, leverage = self._judge.clipped(error, known), self._leverage_at(steps)
         boldness = self._boldness(leverage)
         factor = boldness / (1.0 + boldness * leverage)
         factor *= inverse(usual)[:, None] * known
-        averaging = averaging_rate(int(steps[0]) + 1, self.game.forgetting[0])
-        residual = (factor * error)[:, None]
-        self._player.learn(steps, residual, averaging)
-        if all_included:
-            return residual
-        # Agents left out hear what they would have heard within the sums.
-        return np.where(inside, residual, residual - factor[:, None] * recalled)
+        residual = factor * error
+        self._player.learn(steps, residual[:, None], averaging_rate(int(steps[0]) + 1, self.game.forgetting[0]))
+        return Residual(residual, factor)
 
-    def _of_steps(self, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What was taken over said of earlier rows, and the leverages there, both (variants, y_dim, horizon)."""
+    def _by_group(self, recalled: np.ndarray) -> np.ndarray:
+        """Sums over the agents of each group."""
+        judged = len(self._judge.included)
+        if judged == recalled.shape[1]:
+            return recalled
+        return np.stack([recalled[:, self._groups == group].sum(axis=1) for group in range(judged)], axis=1)
+
+    def _taken_at(self, steps: np.ndarray) -> np.ndarray:
+        """What was taken over said of earlier rows, (variants, y_dim, horizon)."""
         places = steps % REMEMBERED
         if len(places) == 1:  # the same as below, without copies
-            place = int(places[0])
-            taken, leverage = self._taken_said[place], self._leverages[place][:, :, None]
-        else:
-            taken = np.moveaxis(self._taken_said[places, ..., self._horizons], 0, -1)
-            leverage = self._leverages[places].transpose(1, 2, 0)
-        return taken, leverage.take(self._speed, axis=0)
+            return self._taken_said[int(places[0])]
+        return np.moveaxis(self._taken_said[places, ..., self._horizons], 0, -1)
 
-    def relearn(self, public, step: int, unit: np.ndarray, stopped: np.ndarray | None) -> None:
+    def _leverage_at(self, steps: np.ndarray) -> np.ndarray:
+        """Leverages of earlier rows, (variants, y_dim, horizon)."""
+        return self._leverages[steps % REMEMBERED].transpose(1, 2, 0).take(self._speed, axis=0)
+
+    def relearn(self, public, step: int, unit: np.ndarray) -> None:
         """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
 
-        unit, stopped: see `JointBlocks.relearn`.
+        unit: see `JointBlocks.relearn`. What the agents stop saying then is taken over when they have said it.
         """
         features, everyone = tuple(part[:, None] for part in public), np.ones(1, dtype=bool)
         self._player.take_over(self._taken)
         self._taken[:], self._taken_said[:] = 0.0, 0.0
         self._player.relearn(features, public, None, step, unit, everyone)
-        if stopped is not None:
-            self._player.take_over(stopped)
+
+    def take_over(self, stopped: np.ndarray) -> None:
+        """The player says what the agents stop saying, see `JointBlocks.relearn`."""
+        self._player.take_over(stopped)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:
         if not self.game.plays_averaged:

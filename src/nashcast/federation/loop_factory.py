@@ -11,6 +11,8 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.agents.agent import Agent, checked_agents
+from nashcast.agents.history import History
+from nashcast.agents.local_agents import LocalAgents
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput
 from nashcast.federation.beginning import FIRST, MOST_WAITING, begin_again
@@ -100,6 +102,10 @@ class LoopFactory(Protocol):
         """start: the first known target.   first_step: how many rows came before."""
         ...
 
+    def resumed(self, columns: Columns, y_dim: int, fields: Fields) -> StepLoop:
+        """A loop that goes on as saved. Raises InvalidInput."""
+        ...
+
     def begin_again(
         self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns
     ) -> tuple[StepLoop, list[Scored]] | None:
@@ -118,6 +124,28 @@ class LoopFactory(Protocol):
         ...
 
 
+def joint_settings(game: JointGame | None, mixing: str | RuleFactory, horizon: int, season: int | None, seed: int):
+    """The settings of a loop of the joint game, checked."""
+    if game is not None and not isinstance(game, JointGame):
+        remedy = "Pass nashcast.JointGame(…) or None; for a look-back game call nashcast.paper_federation."
+        raise InvalidInput("game", check.describe(game), remedy)
+    if season is not None:
+        check.integer("season", season, min=2, max=LONGEST_SEASON)
+    check.integer("horizon", horizon, min=1, max=MOST_WAITING)
+    if horizon > 1 and game is not None and game.window is not None:
+        raise InvalidInput("horizon", f"{horizon} with a window", "Pass horizon=1, or JointGame() without a window.")
+    return Settings(game, horizon, season, check.integer("seed", seed, min=0), mixture_of(mixing))
+
+
+def described(settings: Settings) -> dict[str, Any]:
+    """What two loops must have in common to exchange their states."""
+    return {
+        "game": None if settings.game is None else repr(settings.game),
+        "horizon": settings.horizon,
+        "season": settings.season,
+    }
+
+
 class JointLoopFactory:
     """The loop of the joint game, or of agents that each learn alone. Arguments as of `Federation`."""
 
@@ -132,17 +160,8 @@ class JointLoopFactory:
         seed: int,
     ):
         self.agents = checked_agents(agents)
-        if game is not None and not isinstance(game, JointGame):
-            remedy = "Pass nashcast.JointGame(…) or None; for a look-back game call nashcast.paper_federation."
-            raise InvalidInput("game", check.describe(game), remedy)
-        if season is not None:
-            check.integer("season", season, min=2, max=LONGEST_SEASON)
-        self.horizon = check.integer("horizon", horizon, min=1, max=MOST_WAITING)
-        if self.horizon > 1 and game is not None and game.window is not None:
-            got = f"{self.horizon} with a window"
-            raise InvalidInput("horizon", got, "Pass horizon=1, or JointGame() without a window.")
-        seed = check.integer("seed", seed, min=0)
-        self._settings = Settings(game, self.horizon, season, seed, mixture_of(mixing))
+        self._settings = joint_settings(game, mixing, horizon, season, seed)
+        self.horizon = self._settings.horizon
         self._mixing = rule_name(mixing)
         self.names = [agent.name for agent in self.agents]
         self.objects = object_columns(self.agents)
@@ -152,7 +171,17 @@ class JointLoopFactory:
         return 1 + len(self.agents) + (self._settings.game is not None)
 
     def begin(self, columns: Columns, start: np.ndarray, first_step: int) -> Loop:
-        return Loop(self.agents, columns.x_dim or 0, start, self._settings, columns.x_names, first_step)
+        s = self._settings
+
+        def make_agents(history: History) -> LocalAgents:
+            return LocalAgents(self.agents, history, s.game, s.horizon, columns.x_names, s.seed)
+
+        return Loop(make_agents, columns.x_dim or 0, start, s, first_step)
+
+    def resumed(self, columns: Columns, y_dim: int, fields: Fields) -> Loop:
+        loop = self.begin(columns, np.zeros(y_dim), 0)
+        loop.restore(fields)
+        return loop
 
     def begin_again(
         self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns
@@ -163,14 +192,8 @@ class JointLoopFactory:
         return begin_again(loop, list(objects), partial(self.begin, columns))
 
     def fingerprint(self) -> dict[str, Any]:
-        settings = self._settings
-        return {
-            "agents": [[agent.name, [repr(type(one).__name__) for one in agent.encoders]] for agent in self.agents],
-            "game": None if settings.game is None else repr(settings.game),
-            "mixing": self._mixing,
-            "horizon": settings.horizon,
-            "season": settings.season,
-        }
+        agents = [[agent.name, [repr(type(one).__name__) for one in agent.encoders]] for agent in self.agents]
+        return {"agents": agents, "mixing": self._mixing, **described(self._settings)}
 
     def unchanged_if_refused(self, loop: StepLoop | None) -> AbstractContextManager[None]:
         return nullcontext()  # a new loop shares nothing with the old one

@@ -231,8 +231,11 @@ class PaperLoopFactory:
         settings = self.settings._replace(rule=self.rule())
         return PaperLoop(opening, settings, make_post(opening), start, first_step)
 
-    def begin_again(self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns) -> None:
-        """Never: Algorithm 1 learns every label."""
+    def resumed(self, columns: Columns, y_dim: int, fields: Fields) -> PaperLoop:
+        (loop := self.begin(columns, np.zeros(y_dim), 0)).restore(fields)
+        return loop
+
+    def begin_again(self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns) -> None: ...
 
     def fingerprint(self) -> dict[str, Any]:
         return {"agents": len(self.agents), "mixing": self.mixing, "lookback": self.lookback}

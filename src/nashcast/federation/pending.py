@@ -13,7 +13,6 @@ from nashcast.federation.members import Mixture
 class Past(NamedTuple):
     """The forecasts of one target that were made 1 … horizon steps before it."""
 
-    anchors: np.ndarray  # where the target stood then, (y_dim, horizon)
     experts: np.ndarray  # (y_dim, horizon, experts)
     leverage: np.ndarray  # (y_dim, horizon, experts)
     awake: np.ndarray  # (horizon, experts)
@@ -43,8 +42,6 @@ class Pending:
     """
 
     def __init__(self, y_dim: int, horizon: int, experts: int, shares: tuple[int, int]):
-        self._steps = np.full(REMEMBERED, -1)
-        self._anchors = np.zeros((REMEMBERED, y_dim))
         self._said = Said(
             np.zeros((REMEMBERED, y_dim, horizon, experts)), np.zeros((REMEMBERED, y_dim, experts)),
             np.zeros((REMEMBERED, experts), dtype=bool), np.zeros((REMEMBERED, horizon, y_dim)),
@@ -52,15 +49,10 @@ class Pending:
         )  # fmt: skip
         self._horizons = np.arange(horizon)
 
-    def add(self, step: int, anchor: np.ndarray, said: Said) -> None:
+    def add(self, step: int, said: Said) -> None:
         place = step % REMEMBERED
-        self._steps[place], self._anchors[place] = step, anchor
         for kept, value in zip(self._said, said, strict=True):
             kept[place] = value
-
-    def holds(self, steps: np.ndarray) -> np.ndarray:
-        """Which of the steps are remembered."""
-        return (steps >= 0) & (self._steps[steps % REMEMBERED] == steps)
 
     def take(self, steps: np.ndarray) -> Past:
         """steps: (horizon,): the forecast of horizon h was made at steps[h - 1]."""
@@ -70,20 +62,16 @@ class Pending:
         mixture = Said(*(kept[first] for kept in self._said)).mixture
         if len(steps) == 1:  # the same as below, without copies
             at = slice(first, first + 1)
-            return Past(
-                self._anchors[at].T, experts[first], leverage[at].swapaxes(0, 1), awake[at], forecasts[first], mixture
-            )
+            return Past(experts[first], leverage[at].swapaxes(0, 1), awake[at], forecasts[first], mixture)
         return Past(
-            self._anchors[places].T, experts[places, :, horizons].swapaxes(0, 1), leverage[places].swapaxes(0, 1),
-            awake[places], forecasts[places, horizons], mixture,
+            experts[places, :, horizons].swapaxes(0, 1), leverage[places].swapaxes(0, 1), awake[places],
+            forecasts[places, horizons], mixture,
         )  # fmt: skip
 
     def save(self) -> dict[str, np.ndarray]:
-        return {**self._said._asdict(), "anchors": self._anchors, "steps": self._steps}
+        return self._said._asdict()
 
     def restore(self, fields) -> None:
         self._said = Said(
             *(fields.take(name, kept.shape, dtype=kept.dtype) for name, kept in self._said._asdict().items())
         )
-        self._anchors = fields.take("anchors", self._anchors.shape)
-        self._steps = fields.take("steps", self._steps.shape, dtype=np.int64, min=-1)

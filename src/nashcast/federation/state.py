@@ -67,10 +67,9 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
         raise _of_another()
     columns = Columns(federation._columns.x_dim, federation.y_dim)
     columns.restore(about.get("columns"))
-    loop = federation._factory.begin(columns, np.zeros(federation.y_dim), 0)
+    loop = federation._factory.resumed(columns, federation.y_dim, fields.part("loop."))
     if about.get("members") != loop.members:
         raise _of_another()
-    loop.restore(fields.part("loop."))
     bounds = federation._new_bounds(loop.gives_quantiles)
     if bounds is not None:
         bounds.restore(fields.part("bounds.").rest())

@@ -89,14 +89,18 @@ class WindowServer:
             self._count = 0
         return heard
 
-    def relearn(self, public, step: int, unit: np.ndarray, stopped: np.ndarray | None) -> None:
+    def relearn(self, public, step: int, unit: np.ndarray) -> None:
         """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
 
-        unit, stopped: see `JointBlocks.relearn`.
+        unit: see `JointBlocks.relearn`.
         """
         features, everyone = tuple(part[:, None] for part in public), np.ones(1, dtype=bool)
         self._player.relearn(features, public, None, step, unit, everyone)
         self._count = 0
+
+    def take_over(self, stopped: np.ndarray) -> None:
+        """Agents play all of their features here, and stop saying nothing."""
+        raise NotImplementedError
 
     def _append(self, error: np.ndarray) -> None:
         """The last row enters the window. error: of its joint forecast, (variants, y_dim)."""

@@ -7,15 +7,16 @@ import logging
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker.certs import AUTHORITY, certificate_path, key_path
-from nashcast.remote.broker.files import check_private, needed
+from nashcast.remote.broker.files import needed
 from nashcast.remote.broker.keys import public_key, read_seed
+from nashcast.remote.broker.tls import Credentials
 
 log = logging.getLogger("nashcast.remote")
 # Seconds between two tries, for one of them, and until a silent broker is given up and looked for again. One may take
@@ -41,15 +42,14 @@ async def connect(
     on_reconnect, on_close: called when it has come back, with its subscriptions, and when it is closed for good.
     """
     _check_url(url)
-    context = None if tls is None else tls_context(tls, name)
-    if context is None and url.startswith("tls:"):
-        context = ssl.create_default_context()  # our broker has an authority of its own: this says so at once
+    credentials = None if tls is None else Credentials(tls, name)
     logging.getLogger("asyncio").addFilter(_not_the_end_of_tls)
     seed = read_seed(seed_file)
-    line = _Line(url, name, public_key(seed), tls, on_reconnect, on_close)
+    line = _Line(url, name, public_key(seed), credentials, on_reconnect, on_close)
     tried_until = time.monotonic() + patience
     while True:
         client = line.client = _client_class()()
+        context = line.context()
         try:
             await client.connect(
                 url, name=name, nkeys_seed_str=seed, inbox_prefix=f"_INBOX_{name}", tls=context,
@@ -73,25 +73,6 @@ async def connect(
     line.dialling = False
     log.info("%s: connected to %s", name, url)
     return client
-
-
-def tls_context(folder: str | Path, name: str) -> ssl.SSLContext:
-    """TLS with the federation's own authority and the client's own certificate."""
-    authority, mine, key = certificate_path(folder, AUTHORITY), certificate_path(folder, name), key_path(folder, name)
-    for path in (authority, mine, key):
-        if not path.is_file():
-            raise InvalidInput(
-                "tls", f"no file {path}", f"Pass a folder with {authority.name}, {mine.name}, {key.name}."
-            )
-    check_private(key)
-    try:
-        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=str(authority))
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.load_cert_chain(str(mine), str(key))
-    except (ssl.SSLError, OSError) as error:
-        got = f"{folder}, whose {mine.name} cannot be used ({error.strerror or error})"
-        raise InvalidInput("tls", got, "Its certificate and key must belong together: ask for both again.") from None
-    return context
 
 
 @cache
@@ -135,20 +116,33 @@ class _Line:
         url: str,
         name: str,
         key: str,
-        tls: str | Path | None,
+        credentials: Credentials | None,
         on_reconnect: Notice | None,
         on_close: Notice | None,
     ):
-        self.url, self.name, self.key, self.tls = url, name, key, tls
+        self.url, self.name, self.key, self.credentials = url, name, key, credentials
         self.on_reconnect, self.on_close = on_reconnect, on_close
         self.client: Any = None
         self.dialling = True
         self._said, self._over = "", False
         self._closing: asyncio.Task | None = None
 
+    def context(self) -> ssl.SSLContext | None:
+        """For the next dial, from the files as they are now."""
+        if self.credentials is not None:
+            self.credentials.refresh()
+            return self.credentials.context
+        # Our broker has an authority of its own: this says so at once.
+        return ssl.create_default_context() if self.url.startswith("tls:") else None
+
+    def _renew(self) -> None:
+        if self.credentials is not None:
+            self.client.options["tls"] = self.context()
+
     async def failed(self, error: Exception) -> None:
         if self.dialling:
             raise self._reason(error)
+        self._renew()  # nats-py dials again with what is in its options
         said = str(error) or type(error).__name__
         if said != self._said:  # a broker that is away is away four times a second
             log.warning("%s: %s", self.name, said)
@@ -160,6 +154,7 @@ class _Line:
     async def lost(self) -> None:
         if not self.dialling and not self.client.is_closed:
             log.warning("%s: connection to %s lost", self.name, self.url)
+            self._renew()
 
     async def back(self) -> None:
         self._said = ""
@@ -189,7 +184,11 @@ class _Line:
             remedy = "Stop the other one, or wait: one that died is given up within 15 s."
             return _Failed(f"{who} already has a connection of {self.name!r}. {remedy}", final=False)
         if isinstance(error, ssl.SSLCertVerificationError):
-            remedy = "Pass tls=, the folder with the federation's ca.pem." if self.tls is None else "Ask its operator."
+            remedy = "Ask its operator, who renews it: nashcast certs FOLDER --overwrite."
+            if self.credentials is None:
+                remedy = "Pass tls=, the folder with the federation's ca.pem."
+            elif "not yet valid" in error.verify_message:
+                remedy = f"Set the clock of this machine, which says {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, or theirs."
             return _Failed(
                 f"{who} has a certificate that is not valid here: {error.verify_message}. {remedy}", final=True
             )

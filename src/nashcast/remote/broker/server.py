@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Self
 
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import keeper
-from nashcast.remote.broker.certs import AUTHORITY, BROKER, read_certificate
+from nashcast.remote.broker.certs import AUTHORITY, BROKER
 from nashcast.remote.broker.connect import connect
 from nashcast.remote.broker.enrolment import FILE, Enrolment, read, save
+from nashcast.remote.broker.expiry import check_valid
 from nashcast.remote.broker.files import locked, make_folder
 from nashcast.remote.broker.process import (
     PATIENCE,
@@ -23,9 +25,10 @@ from nashcast.remote.broker.process import (
     reload_broker,
     running_broker,
     said_last,
-    server_program,
 )
+from nashcast.remote.broker.program import server_program
 from nashcast.remote.broker.rules import CONF, LOG, Settings
+from nashcast.remote.broker.watch import BrokerWatch
 
 __all__ = [
     "EmbeddedBroker",
@@ -67,11 +70,21 @@ class EmbeddedBroker:
         self._settings: Settings | None = None
         self._keeper: subprocess.Popen | None = None
         self._pid: int | None = None
+        self._watch: BrokerWatch | None = None
+        self._changing = threading.RLock()  # held while it is started or stopped
 
     def start(self) -> Self:
-        if self.running:
-            return self
-        self.stop()
+        """Run it, and keep it in step with the folder: see `broker.watch`."""
+        with self._changing:
+            if not self.running:
+                self._start()
+            if self._watch is None:
+                self._watch = BrokerWatch(self.folder, self.log, self.reload, self._restart_if_running)
+                self._watch.start()
+        return self
+
+    def _start(self) -> None:
+        self._stop()
         program = server_program()
         if self._given is None:
             read(self.folder)
@@ -86,10 +99,16 @@ class EmbeddedBroker:
             command = [program, "-c", self.folder / CONF, "-a", self._host or self._settings.host]
             command += ["-p", self._port or -1, "--ports_file_dir", self.folder]
             self._run(list(map(str, command)))
-        return self
 
     def stop(self) -> None:
         """End it in good order; nothing happens if it has ended."""
+        with self._changing:
+            watch, self._watch = self._watch, None
+            self._stop()
+        if watch is not None:
+            watch.stop()
+
+    def _stop(self) -> None:
         process, self._keeper, self._pid = self._keeper, None, None
         if process is None:
             return
@@ -106,13 +125,26 @@ class EmbeddedBroker:
 
     def restart(self) -> Self:
         """Begin again on the same port and store, whatever has become of it."""
-        self.stop()
-        return self.start()
+        with self._changing:
+            self._stop()
+            return self.start()
+
+    def _restart_if_running(self) -> None:
+        """For the watch, which must not bring back a broker that was stopped meanwhile."""
+        with self._changing:
+            if self._watch is not None and self.running:
+                self._stop()
+                self._start()
 
     def reload(self) -> None:
         """Let it know of changes in the folder's enrolment; connections of those still enrolled go on."""
         if not reload_broker(self.folder):
             raise NashcastError(f"the broker of {self.folder} has ended: see {self.log}. Start it again.")
+
+    @property
+    def disk_full(self) -> bool:
+        """Whether nothing can be stored now."""
+        return self._watch is not None and self._watch.full
 
     @property
     def running(self) -> bool:
@@ -166,10 +198,7 @@ class EmbeddedBroker:
             enrolment = enrolment._replace(settings=enrolment.settings._replace(certificates=certificates))
         if enrolment.settings.certificates is not None:
             for name in (AUTHORITY, BROKER):
-                found = read_certificate(enrolment.settings.certificates, name)
-                if found.expired:
-                    remedy = "Renew it: nashcast certs FOLDER --overwrite."
-                    raise InvalidInput("certificate", f"{found.path}, expired {found.expires:%Y-%m-%d}", remedy)
+                check_valid(enrolment.settings.certificates, name)
         self._given = None
         return save(self.folder, enrolment)
 
@@ -186,24 +215,25 @@ class EmbeddedBroker:
             self._pid = int(self._keeper.stdout.readline() or 0)
             self._port = self._wait_until_ready(begun)
         except BaseException:
-            self.stop()
+            self._stop()
             raise
 
     def _wait_until_ready(self, begun: int) -> int:
         """The port, once the broker accepts connections there."""
         assert self._keeper is not None
-        ports, deadline = self.folder / f"nats-server_{self._pid}.ports", time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self._keeper.poll() is not None:
                 raise NashcastError(f"nats-server has ended at once: {said_last(self.log, begun)} (see {self.log})")
             try:
-                # nats-server writes it once it accepts connections.
+                # nats-server writes it once it accepts connections; it begins with the program's own name.
+                ports = next(self.folder.glob(f"nats-server*_{self._pid}.ports"))
                 return int(json.loads(ports.read_text())["nats"][0].rpartition(":")[2])
-            except (OSError, ValueError, LookupError):
+            except (OSError, ValueError, LookupError, StopIteration):
                 time.sleep(POLL)
         raise NashcastError(f"nats-server did not accept connections within {PATIENCE:g} s: see {self.log}.")
 
     def _clear_ports(self) -> None:
         """A killed broker leaves its file of ports behind."""
-        for path in self.folder.glob("nats-server_*.ports"):
+        for path in self.folder.glob("nats-server*_*.ports"):
             path.unlink(missing_ok=True)

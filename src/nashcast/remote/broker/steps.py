@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from nashcast.errors import NashcastError
 from nashcast.remote.broker.files import needed
-from nashcast.remote.broker.rules import read_stream_subjects
+from nashcast.remote.broker.rules import Settings, read_stream_subjects
 from nashcast.remote.wire.subjects import steps_subject, stream_name
 
 BATCH = 256
+# What the broker says to a stream of this name that is there with other settings.
+IN_USE = 10058
 
 
 class Stored(NamedTuple):
@@ -21,19 +23,35 @@ class Stored(NamedTuple):
     data: bytes
 
 
-async def open_steps(client: Any, federation: str, *, keep: int | None = None) -> Any:
-    """At the hub: the stream, made unless it is there. keep: how many of the latest messages; all by default.
+class Bounds(NamedTuple):
+    """What a stream keeps at most: bytes, days, and how many of the latest messages (None for any number)."""
+
+    bytes: int = Settings().stream_bytes
+    days: float = Settings().stream_days
+    messages: int | None = None
+
+
+async def open_steps(client: Any, federation: str, bounds: Bounds | None = None) -> Any:
+    """At the hub: the stream, made unless it is there, with these bounds or the default ones.
 
     Returns nats-py's JetStream context: publish to `steps_subject(federation)` with it. All agents can read all of it.
     """
     needed("nats.js")
-    from nats.js.api import StreamConfig
+    from nats.js.api import DiscardPolicy, StreamConfig
+    from nats.js.errors import BadRequestError
 
-    context = client.jetstream()
+    context, bounds = client.jetstream(), bounds or Bounds()
     config = StreamConfig(
-        name=stream_name(federation), subjects=[steps_subject(federation)], allow_direct=True, max_msgs=keep or -1
-    )
-    await context.add_stream(config)
+        name=stream_name(federation), subjects=[steps_subject(federation)], allow_direct=True,
+        max_msgs=bounds.messages or -1, max_bytes=bounds.bytes, max_age=bounds.days * 86400.0,
+        discard=DiscardPolicy.OLD,
+    )  # fmt: skip
+    try:
+        await context.add_stream(config)
+    except BadRequestError as error:
+        if error.err_code != IN_USE:
+            raise
+        await context.update_stream(config)  # made with other bounds before
     return context
 
 
@@ -61,7 +79,9 @@ async def read_steps(
                 if status is None:
                     first = int(headers["Nats-Sequence"]) + 1
                     yield Stored(first - 1, message.data)
-                    continue
+                    if "Nats-Num-Pending" in headers:
+                        continue
+                    break  # a nats-server before 2.11 sends one at a time, and nothing to say that it is the last
                 if status == "503":
                     raise NashcastError("there is no stream yet. The hub makes it when it begins.")
                 if status not in ("204", "404"):

@@ -8,16 +8,22 @@ import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
 from nashcast.errors import InvalidInput
+from nashcast.remote.broker.files import needed
+
+try:
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+except ModuleNotFoundError:
+    needed("cryptography")  # says how to install it
+    raise
 
 # Clocks differ: a certificate made now is valid from a little earlier.
-_EARLIER = timedelta(minutes=10)
+_EARLIER = timedelta(hours=1)
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
@@ -41,11 +47,11 @@ def key_of(authority: x509.Certificate, pem: bytes) -> ec.EllipticCurvePrivateKe
     return key
 
 
-def authority(key: ec.EllipticCurvePrivateKey, days: int) -> x509.Certificate:
+def authority(key: ec.EllipticCurvePrivateKey, days: int, now: datetime | None = None) -> x509.Certificate:
     """One that signs itself, and others but no other authority."""
     # Two authorities have two names: "unknown issuer" is then what everybody's messages say.
     subject = _subject(f"nashcast development authority {secrets.token_hex(4)}")
-    built = _begun(subject, subject, key.public_key(), days)
+    built = _begun(subject, subject, key.public_key(), days, now)
     built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     built = built.add_extension(_usage(signs_certificates=True), critical=True)
     return built.sign(key, hashes.SHA256())
@@ -58,11 +64,12 @@ def certificate(
     public_key: ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey,
     days: int,
     hosts: Sequence[str] = (),
+    now: datetime | None = None,
 ) -> x509.Certificate:
     """Of a broker found under `hosts`; without any, of a client, which nobody takes for a broker."""
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
     by = x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
-    built = _begun(signer.subject, _subject(name), public_key, days)
+    built = _begun(signer.subject, _subject(name), public_key, days, now)
     built = built.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     built = built.add_extension(_usage(signs_certificates=False), critical=True)
     built = built.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -100,12 +107,30 @@ def hosts_of(found: x509.Certificate) -> tuple[str, ...]:
     return tuple(str(host) for kind in (x509.DNSName, x509.IPAddress) for host in named.get_values_for_type(kind))
 
 
+def signature(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
+    return key.sign(data, ec.ECDSA(hashes.SHA256()))
+
+
+def signed_by(found: x509.Certificate, data: bytes, signed: bytes) -> bool:
+    """Whether the holder of this certificate's key has signed it."""
+    key = found.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        return False
+    try:
+        key.verify(signed, data, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
 def fingerprint(found: x509.Certificate) -> str:
     return found.fingerprint(hashes.SHA256()).hex()
 
 
-def _begun(issuer: x509.Name, subject: x509.Name, public_key, days: int) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
+def _begun(
+    issuer: x509.Name, subject: x509.Name, public_key, days: int, now: datetime | None
+) -> x509.CertificateBuilder:
+    now = now or datetime.now(UTC)
     built = x509.CertificateBuilder().issuer_name(issuer).subject_name(subject).public_key(public_key)
     built = built.serial_number(x509.random_serial_number())
     built = built.not_valid_before(now - _EARLIER).not_valid_after(now + timedelta(days=days))

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from nashcast.errors import NashcastError
 from nashcast.remote.hub.deadlines import Deadlines, Fixed, Learned
 from nashcast.remote.hub.event_loop import Loop
-from nashcast.remote.wire.subjects import ask_subject
+from nashcast.remote.wire.subjects import ask_subject, everybody_subject
 from nashcast.remote.wire.transport import Failure
 
 T = TypeVar("T")
@@ -38,21 +38,32 @@ LATE = "no answer within"
 AWAY = "not connected"
 
 
+class Together(NamedTuple):
+    """A message to all agents at once. read: of an agent's name and bytes its answer, or None if it is to another.
+
+    before: publishes what agents are to hear first.
+    """
+
+    data: bytes
+    read: Callable[[str, bytes], Any]
+    before: Callable[[], Awaitable[None]]
+
+
 class _Round:
     """Turns that are out. Replies are known by the round's number and the agent's place in it."""
 
-    def __init__(self, number: int, turns: dict[str, bytes], line: int):
-        self.number, self.turns, self.names = number, turns, list(turns)
+    def __init__(self, number: int, turns: dict[str, bytes], line: int, together: Together | None = None):
+        self.number, self.turns, self.names, self.together = number, turns, list(turns), together
         self.line = line  # which connection they went out on
-        self.replies: dict[str, bytes] = {}
+        self.replies: dict[str, Any] = {}
         self.gone: dict[str, str] = {}  # who cannot be asked, and why
         self.open = set(turns)  # everybody else
         self.looks = 0  # how often those who are gone were looked for
         self.began = time.monotonic()
         self.over = asyncio.get_running_loop().create_future()  # done when none is open
 
-    def replied(self, name: str, data: bytes) -> None:
-        self.replies[name] = data
+    def replied(self, name: str, answer: Any) -> None:
+        self.replies[name] = answer
         self.gone.pop(name, None)
         self._settled(name)
 
@@ -104,6 +115,20 @@ class Bus:
         """Every turn to its agent's own subject, all at once; the replies, and why there are none."""
         return self._loop.run(self._exchange(turns, self._deadlines if deadline is None else Fixed(deadline)))
 
+    def announce(self, names: Sequence[str], together: Together, deadline: float | None = None) -> dict[str, Any]:
+        """One message to all agents at once. Answers come to `answered`, and are what `read` makes of them, if any.
+
+        Agents that do not answer in a while are asked the same again, each by itself.
+        """
+        deadlines = self._deadlines if deadline is None else Fixed(deadline)
+        return self._loop.run(self._exchange(dict.fromkeys(names, together.data), deadlines, together))
+
+    def answered(self, name: str, data: bytes) -> None:
+        """An agent's answer to what was announced; one that is too late is not read."""
+        now = self._round
+        if now is not None and now.together is not None and name in now.open:
+            self._take(now, name, data)
+
     def run(self, work: Coroutine[Any, Any, T], timeout: float | None = PATIENCE) -> T:
         """Something else on the same connection."""
         return self._loop.run(work, timeout)
@@ -139,12 +164,18 @@ class Bus:
         """The number of the connection: another one after each that broke."""
         return self.client.stats["reconnects"]
 
-    async def _exchange(self, turns: dict[str, bytes], deadlines: Deadlines) -> dict[str, bytes | Failure]:
+    async def _exchange(
+        self, turns: dict[str, bytes], deadlines: Deadlines, together: Together | None = None
+    ) -> dict[str, Any]:
         await self.wait_for_broker()
         self._rounds += 1
-        self._round = now = _Round(self._rounds, turns, self._line)
+        self._round = now = _Round(self._rounds, turns, self._line, together)
         allowed, again, excused = {name: deadlines.of(name) for name in turns}, AGAIN, False
-        await self._send(now, now.names)
+        if together is None:
+            await self._send(now, now.names)
+        else:
+            await together.before()
+            await self.client.publish(everybody_subject(self._federation), together.data)
         while now.open or self._may_return(now):
             await self.wait_for_broker()
             if now.line != self._line:  # back, and about to ask again
@@ -203,7 +234,12 @@ class Bus:
         if message.headers and message.headers.get("Status") == "503":
             now.failed(name, AWAY)
         else:
-            now.replied(name, message.data)
+            self._take(now, name, message.data)
+
+    def _take(self, now: _Round, name: str, data: bytes) -> None:
+        answer = data if now.together is None else now.together.read(name, data)
+        if answer is not None:
+            now.replied(name, answer)
             self._deadlines.took(name, time.monotonic() - now.began)
 
     async def _pinged(self, line: int) -> float:
@@ -217,6 +253,10 @@ class Bus:
                 return float("inf")
         return time.monotonic() - began if ping.exception() is None and line == self._line else float("inf")
 
+    async def answers(self) -> bool:
+        """Whether the broker itself answers promptly, on the connection there is now."""
+        return self.client.is_connected and await self._pinged(self._line) < PROMPT
+
     async def wait_for_broker(self) -> None:
         """Until there is a connection. Raises when that has taken too long, or the hub is shut out."""
         began = time.monotonic()
@@ -227,7 +267,7 @@ class Bus:
                 raise NashcastError(f"the broker has been away for {OUTAGE:g} s. Start it; then start the hub again.")
             await asyncio.sleep(LOOK)
 
-    def _found(self, now: _Round, name: str, allowed: float) -> bytes | Failure:
+    def _found(self, now: _Round, name: str, allowed: float) -> Any:
         if name in now.replies:
             return now.replies[name]
         return Failure(now.gone.get(name, f"{LATE} {allowed:.3g} s"))

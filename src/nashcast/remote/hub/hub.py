@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from nashcast import validation as check
+from nashcast.agents.arrangement import BASELINES, JOINT
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.algorithm import Step
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.state import saved
 from nashcast.federation.state_file import write_slot
+from nashcast.games.joint import JointGame
+from nashcast.remote.broker.certs import AUTHORITY, BROKER
 from nashcast.remote.broker.enrolment import HUB_SEED, read
+from nashcast.remote.broker.expiry import ExpiryWatch
 from nashcast.remote.broker.names import HUB
 from nashcast.remote.broker.server import EmbeddedBroker, broker_url, connect, lasting_broker
-from nashcast.remote.broker.steps import open_steps
-from nashcast.remote.hub.bus import AWAY, LATE, OUTAGE, Bus
+from nashcast.remote.broker.steps import Bounds
+from nashcast.remote.hub.bus import AWAY, LATE, Bus
 from nashcast.remote.hub.deadlines import Fixed, Learned
+from nashcast.remote.hub.joint_federation import JointHub
+from nashcast.remote.hub.joint_line import BusLine
+from nashcast.remote.hub.kept_inputs import KeptInputs
 from nashcast.remote.hub.post import MALFORMED
 from nashcast.remote.hub.remote_agents import RemoteAgents
 from nashcast.remote.wire.checks import read_hello
 from nashcast.remote.wire.complaints import Complaints
 from nashcast.remote.wire.format import MalformedMessage, pack
+from nashcast.remote.wire.joint_messages import is_said
 from nashcast.remote.wire.messages import Hello, Notice, StepRecord
-from nashcast.remote.wire.subjects import everybody_subject, steps_subject, tell_subject
+from nashcast.remote.wire.subjects import everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
 STATE = "hub.state"
-# Seconds between two looks for agents; to wait until the broker has kept an input, and between two tries.
-LOOK, ANSWER, AGAIN = 0.02, 1.0, 0.05
+# Seconds between two looks for agents, and between two looks at certificates.
+LOOK, EXPIRY_S = 0.02, 3600.0
 # Bytes of hellos that may wait to be read; more are dropped. Agents say hello again when they are asked to.
 MOST_WAITING = 4 << 20
 
@@ -47,7 +51,8 @@ class Hub:
     url: of a broker that runs; None to run one from the folder, for as long as this hub is open.
     certs: certificates, if not those the folder names.   deadline: seconds an agent may take for a turn, or None to
     learn it from how long it took before.   state: the file to go on from and to write after every step; None for the
-    folder's own, False for none.   fresh: begin anew, whatever the state.   settings: as of `RemoteAgents`.
+    folder's own, False for none.   fresh: begin anew, whatever the state.   settings: as of `Federation`; with a
+    `LookbackGame`, or None for no game, as of `RemoteAgents`.
 
     A context manager. `federation` has all verbs; what it learns is in the state file when `learn_one` returns.
     """
@@ -69,7 +74,7 @@ class Hub:
         self.name = enrolment.federation
         names = list(enrolment.agents) if agents is None else list(agents)
         if not names:
-            remedy = f"Enrol one: nashcast enroll add {folder} NAME PUBLIC_KEY."
+            remedy = f"Invite one: nashcast enroll invite NAME --folder {folder}."
             raise InvalidInput("agents", "nobody enrolled", remedy)
         for name in names:
             if name not in enrolment.agents:
@@ -83,8 +88,8 @@ class Hub:
         self._here: set[str] = set()
         self._said: dict[str, Hello] = {}  # of each agent its last hello
         self._away: dict[str, str] = {}  # who missed the last step, and whether "late" or "absent"
-        self._told: Step | None = None  # the last step whose absences were told
-        self._keeping: Future | None = None
+        self._looked = float("-inf")  # when certificates were looked at
+        self._told: object = None  # the last step whose absences were told
         if url is None and lasting_broker(folder) is not None:
             url = broker_url(enrolment.settings)
         self._broker = None if url is not None else EmbeddedBroker(folder, port=enrolment.settings.port, tls=certs)
@@ -95,6 +100,7 @@ class Hub:
             self._address = address
             if certs is None and address.startswith("tls"):
                 certs = enrolment.settings.certificates
+            self._expiry = None if certs is None else ExpiryWatch(certs, (AUTHORITY, BROKER, HUB))
 
             async def dial(on_reconnect) -> Any:
                 return await connect(
@@ -103,9 +109,10 @@ class Hub:
 
             learnt = Learned() if deadline is None else Fixed(check.number("deadline", deadline, above=0.0))
             self._bus = Bus(self.name, dial, learnt)
-            self._remote = RemoteAgents(
-                names, self._bus, before_step=self._before_step, on_learnt=self._on_learnt, **settings
+            self._kept = KeptInputs(
+                lambda: self._line, self.name, Bounds(enrolment.settings.stream_bytes, enrolment.settings.stream_days)
             )
+            self._remote = self._make_remote(names, self._bus, settings)
             self.federation = self._remote.federation
             if fresh:
                 path.unlink(missing_ok=True)
@@ -124,7 +131,12 @@ class Hub:
     @property
     def names(self) -> list[str]:
         """The agents', in their order, whether they are there or not."""
-        return [peer.name for peer in self._remote.peers]
+        return list(self._remote.names)
+
+    @property
+    def members(self) -> list[str]:
+        """Whose forecasts are mixed: the agents', and in the joint game the baselines and the game itself."""
+        return [BASELINES, *self.names, JOINT] if isinstance(self._remote, JointHub) else self.names
 
     @property
     def run(self) -> int:
@@ -135,6 +147,20 @@ class Hub:
     def traffic(self) -> dict[str, int]:
         """How often agents were asked, all at once, and the bytes that went down to them and came up from them."""
         return self._remote.traffic
+
+    @property
+    def health(self) -> dict[str, Any]:
+        """The federation's, and of the line: days until certificates expire, inputs not kept, warnings in words."""
+        days = {} if self._expiry is None else self._expiry.days_left()
+        warnings = [] if self._expiry is None else self._expiry.warnings()
+        if self._kept.warning is not None:
+            warnings.append(self._kept.warning)
+        return {
+            **self.federation.health,
+            "certificate days": days,
+            "inputs lost": self._kept.lost,
+            "warnings": warnings,
+        }
 
     def renew(self) -> None:
         """Another run from the present step on, for a hub that has gone back: agents past it begin anew."""
@@ -188,9 +214,20 @@ class Hub:
             raise NashcastError("this hub is closed.")
         return self._bus
 
+    def _make_remote(self, names: list[str], bus: Bus, settings: dict[str, Any]) -> RemoteAgents | JointHub:
+        """The joint game unless another is asked for: a `LookbackGame`, or None, is of the paper's federation."""
+        if isinstance(settings.get("game", JointGame()), JointGame):
+            line = BusLine(bus, self.name, self._greet, self._kept.keep)
+            return JointHub(names, line, on_learnt=self._on_learnt, **settings)
+        return RemoteAgents(names, bus, before_step=self._before_step, on_learnt=self._on_learnt, **settings)
+
+    def _greet(self) -> None:
+        self._greet_all()
+        self._warn_of_expiry()
+
     async def _open(self) -> None:
         client = self._line.client
-        self._stream = await open_steps(client, self.name)
+        await self._kept.open()
         await client.subscribe(tell_subject(self.name, "*"), cb=self._hear, pending_bytes_limit=MOST_WAITING)
         # Agents that were there before the hub say hello again.
         await client.publish(everybody_subject(self.name), pack(Notice(self._step, "begins", ())))
@@ -200,6 +237,9 @@ class Hub:
         try:
             if sender not in self._names:
                 raise MalformedMessage("it is no agent of this hub")
+            if is_said(message.data):
+                self._line.answered(sender, message.data)
+                return
             read_hello(message.data, sender)
             self._heard[sender] = message.data
         except MalformedMessage as error:
@@ -213,60 +253,39 @@ class Hub:
 
     @property
     def _step(self) -> int:
-        """The present step, as the agents count."""
-        return 0 if self._remote.loop is None else self._remote.loop.state.step
+        """Where the stream is, as the agents count: the present step, or the next event."""
+        return self._remote.at
 
     def _before_step(self, step: int, x: np.ndarray) -> None:
-        self._greet_all()
-        self._keep_input(step, x)
+        self._greet()
+        self._kept.keep(step, pack(StepRecord(self.run, step, x)))
+
+    def _warn_of_expiry(self) -> None:
+        if self._expiry is not None and time.monotonic() > self._looked + EXPIRY_S:
+            self._looked = time.monotonic()
+            self._expiry.tell()
 
     def _on_learnt(self) -> None:
         """A row or a late label is learnt."""
-        self._wait_for_input()
-        loop = self._remote.loop
-        if loop is None:
+        if isinstance(self._remote, RemoteAgents):  # a joint log that is lost with the hub is in the hub's state
+            self._kept.wait()
+        if self._remote.loop is None:
             return
         if self._state_file is not None:
             write_slot(self._state_file, *saved(self.federation, records=False))
-        if loop.last is not None and loop.last is not self._told:
-            self._told = loop.last
-            self._tell_who_is_away(loop.last)
+        last = self._remote.last_absent
+        if last is not None and last[0] is not self._told:
+            self._told, absent = last
+            self._tell_who_is_away(absent)
 
-    def _keep_input(self, step: int, x: np.ndarray) -> None:
-        """For agents that will have missed it. The broker writes it down while the agents are asked."""
-        self._wait_for_input()
-        self._keeping = self._line.start(self._kept(step, pack(StepRecord(self.run, step, x))))
-
-    def _wait_for_input(self) -> None:
-        """No step is over, and none begins, before the last one's input is kept: a hub may be killed in between."""
-        keeping, self._keeping = self._keeping, None
-        if keeping is not None:
-            self._line.finish(keeping)
-
-    async def _kept(self, step: int, data: bytes) -> None:
-        from nats.errors import Error
-
-        # Tried again, it is stored once; asked for another input in the same step, the last one counts.
-        until, headers = time.monotonic() + OUTAGE, {"Nats-Msg-Id": secrets.token_hex(16)}
-        while True:
-            try:
-                await self._line.wait_for_broker()
-                await self._stream.publish(steps_subject(self.name), data, timeout=ANSWER, headers=headers)
-                return
-            except (Error, TimeoutError) as error:
-                if time.monotonic() > until:
-                    log.warning("hub: the input of step %d is not kept for agents that miss it: %s", step, error)
-                    return
-                await asyncio.sleep(AGAIN)
-
-    def _tell_who_is_away(self, step: Step) -> None:
-        names, number = self.names, self._step - 1
-        for i, reason in step.absent.items():
+    def _tell_who_is_away(self, absent: dict[int, str]) -> None:
+        names, number = self.names, self.federation.step - 1
+        for i, reason in absent.items():
             if reason.startswith(MALFORMED) and self._away.get(names[i]) == "absent":
                 self._complaints.add(names[i], f"step {number}, {reason}")
-        self._here -= {names[i] for i, reason in step.absent.items() if reason == AWAY}  # they say hello again
-        away = {names[i]: "late" if reason.startswith(LATE) else "absent" for i, reason in step.absent.items()}
-        why = {names[i]: reason for i, reason in step.absent.items()}
+        self._here -= {names[i] for i, reason in absent.items() if reason == AWAY}  # they say hello again
+        away = {names[i]: "late" if reason.startswith(LATE) else "absent" for i, reason in absent.items()}
+        why = {names[i]: reason for i, reason in absent.items()}
         for kind in ("late", "absent"):
             who = tuple(name for name, how in away.items() if how == kind and self._away.get(name) != kind)
             for name in who:

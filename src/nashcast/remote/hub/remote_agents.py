@@ -72,6 +72,21 @@ class RemoteAgents:
         return None if self.loop is None else cast(HubPost, self.loop.post)
 
     @property
+    def names(self) -> list[str]:
+        return [peer.name for peer in self.peers]
+
+    @property
+    def at(self) -> int:
+        """The present step, as agents count."""
+        return 0 if self.loop is None else self.loop.state.step
+
+    @property
+    def last_absent(self) -> tuple[object, dict[int, str]] | None:
+        """Agents that sat out of the last step that was learnt, and why; and what distinguishes that step."""
+        last = None if self.loop is None else self.loop.last
+        return None if last is None else (last, last.absent)
+
+    @property
     def run(self) -> int:
         """The name of this run of the stream."""
         return self._run.number if self.post is None else self.post.run

@@ -1,1 +1,1 @@
-"""Sums over agents of which nobody sees a term."""
+"""Secure aggregation: the hub learns sums over agents, and no single term."""

@@ -12,6 +12,7 @@ from nashcast.errors import NashcastError
 from nashcast.remote.broker.rules import read_stream_subjects
 from nashcast.remote.broker.steps import read_steps
 from nashcast.remote.wire.format import MalformedMessage, unpack
+from nashcast.remote.wire.joint_messages import LogPart
 from nashcast.remote.wire.messages import StepRecord
 from nashcast.remote.wire.subjects import steps_subject
 
@@ -35,6 +36,28 @@ async def missed_inputs(
     return [found.get(s) for s in range(first, last + 1)]
 
 
+async def missed_events(
+    client: Any, federation: str, run: int, number: int, timeout: float = 5.0
+) -> list[tuple[int, tuple[bytes, ...]]]:
+    """The parts of a joint game's log from an event on, each with the number of its first one."""
+    newest = await _newest(client, federation, timeout, LogPart)
+    if newest is None:
+        return []
+    sequence, record = newest
+    # A row is at least three events, and one part, or again a part by a hub that was killed.
+    back = (record.number - number) // 3 + 2 if record.run == run else sequence
+    while True:
+        start, found = max(sequence - back, 1), []
+        async with aclosing(read_steps(client, federation, start, timeout=timeout)) as steps:
+            async for _, data in steps:
+                part = _read(data, LogPart)
+                if part is not None and part.run == run and part.number + len(part.events) > number:
+                    found.append((part.number, part.events))
+        if start == 1 or (found and found[0][0] <= number):
+            return found
+        back *= 2
+
+
 async def _inputs_from(
     client: Any, federation: str, run: int, start: int, last: int, timeout: float
 ) -> dict[int, np.ndarray]:
@@ -49,21 +72,22 @@ async def _inputs_from(
     return found
 
 
-async def _newest(client: Any, federation: str, timeout: float) -> tuple[int, StepRecord] | None:
+async def _newest(client: Any, federation: str, timeout: float, kind: type = StepRecord) -> tuple[int, Any] | None:
     subject, _ = read_stream_subjects(federation)
     wanted = {"last_by_subj": steps_subject(federation)}
     message = await client.request(subject, json.dumps(wanted).encode(), timeout=timeout)
     headers = message.headers or {}
     if headers.get("Status") == "404":
         return None
-    record = _read(message.data)
+    record = _read(message.data, kind)
     if "Nats-Sequence" not in headers or record is None:
         raise NashcastError("the broker sent something else than a step of the stream.")
     return int(headers["Nats-Sequence"]), record
 
 
-def _read(data: bytes) -> StepRecord | None:
+def _read(data: bytes, kind: type = StepRecord) -> Any:
+    """None for something else."""
     try:
-        return unpack(data, (StepRecord,))
+        return unpack(data, (kind,))
     except MalformedMessage:
         return None

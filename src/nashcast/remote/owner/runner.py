@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
@@ -17,15 +17,20 @@ import numpy as np
 from nashcast.agents.agent import Agent
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker.certs import AUTHORITY
+from nashcast.remote.broker.expiry import ExpiryWatch
 from nashcast.remote.broker.keys import read_seed
 from nashcast.remote.broker.server import connect
 from nashcast.remote.masking.masks import read_enrolled
 from nashcast.remote.masking.owner import MaskSettings
-from nashcast.remote.owner.catch_up import missed_inputs
+from nashcast.remote.owner.catch_up import missed_events, missed_inputs
+from nashcast.remote.owner.joint_owner import JointOwner
+from nashcast.remote.owner.joint_runner import JointRunner
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.remote.wire.checks import check_notice
 from nashcast.remote.wire.format import MalformedMessage, unpack
+from nashcast.remote.wire.joint_messages import is_told
 from nashcast.remote.wire.messages import Notice
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 
@@ -34,6 +39,8 @@ log = logging.getLogger("nashcast.remote")
 CATCH_UP, ANSWER, AGAIN = 60.0, 2.0, 0.1
 # Seconds of a turn after which the next is likely to be as quick; and words of calls that may take longer all the same.
 QUICK, SLOW = 0.05, (b"begin", b"missed")
+# Seconds between two looks at certificates.
+EXPIRY_S = 3600.0
 
 
 def serve_agent(
@@ -46,17 +53,24 @@ def serve_agent(
     sent: Callable[[str], None] | None = None,
     trusted: str | Path | None = None,
     patience: float = 20.0,
-) -> Owner:
+) -> Owner | JointOwner:
     """Take part in a federation until the process is told to end, or this agent is shut out.
 
     hub: tls://HOST:PORT/FEDERATION, or nats:// without TLS.   key: the agent's seed, see `nashcast enroll request`.
     certs: a folder with ca.pem and the agent's certificate.   state: a file that keeps what it has learnt.
+    agent: plays the joint game; with `decoders=Window(…)` the paper's.
     sent: told in words of everything that leaves.   trusted: a file of the other agents' public keys, see `nashcast
     enroll list --toml`; with it the agent plays masked games only.   patience: seconds to look for the broker at first.
     """
     runner = Runner(agent, hub, key=key, certs=certs, state=state, sent=sent, trusted=trusted)
-    warm_up()
+    if not plays_joint(agent):
+        warm_up()
     return asyncio.run(runner.run(patience))
+
+
+def plays_joint(agent: Agent | PaperAgent) -> TypeGuard[Agent]:
+    """Whether an agent plays the joint game; one with a `Window` plays the paper's."""
+    return isinstance(agent, Agent) and agent.decoders is None
 
 
 def broker_and_federation(hub: str) -> tuple[str, str]:
@@ -91,15 +105,33 @@ class Runner:
         masks = None
         if trusted is not None:
             masks = MaskSettings(self._federation, read_seed(key), read_enrolled(trusted))
-        self.owner = Owner(agent, state=state, inputs=self._missed, log=sent, masks=masks)
+        self.owner: Owner | JointOwner
+        self._joint: JointRunner | None = None
+        if plays_joint(agent):
+            self.owner = JointOwner(agent, state=state, missed=self._missed_events, log=sent, masks=masks)
+            self._joint = JointRunner(self.owner, self._tell)
+        else:
+            self.owner = Owner(agent, state=state, inputs=self._missed, log=sent, masks=masks)
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn: Any = None  # the last one to be answered; one before it that was not begun is not wanted any more
         self._quick, self._busy = False, False  # whether the last turn was quick, and whether one is under way
         self._woken = asyncio.Event()
         self._ended: str | None = None
+        self._expiry = None if certs is None else ExpiryWatch(certs, (agent.name, AUTHORITY))
 
-    async def run(self, patience: float = 20.0) -> Owner:
+    def health(self) -> dict[str, Any]:
+        """Days until the agent's certificates expire, by name, and warnings in words."""
+        if self._expiry is None:
+            return {"certificate days": {}, "warnings": []}
+        return {"certificate days": self._expiry.days_left(), "warnings": self._expiry.warnings()}
+
+    async def _warn_of_expiry(self) -> None:
+        while self._expiry is not None:
+            self._expiry.tell()
+            await asyncio.sleep(EXPIRY_S)
+
+    async def run(self, patience: float = 20.0) -> Owner | JointOwner:
         self._loop = asyncio.get_running_loop()
         for each in (signal.SIGTERM, signal.SIGINT):
             with suppress(NotImplementedError, ValueError, RuntimeError):  # not in the main thread
@@ -112,7 +144,9 @@ class Runner:
             await self._client.subscribe(ask_subject(self._federation, self._agent.name), cb=self._asked)
             await self._client.subscribe(everybody_subject(self._federation), cb=self._noticed)
             await self._greet()
+            watching = asyncio.create_task(self._warn_of_expiry())
             await self._answer_turns()
+            watching.cancel()
         finally:
             with suppress(Exception):  # of a connection that is broken anyway
                 await asyncio.wait_for(self._client.close(), ANSWER)
@@ -133,11 +167,16 @@ class Runner:
             turn, self._turn = self._turn, None
             if turn is not None:
                 began = time.monotonic()
+                assert isinstance(self.owner, Owner)
                 reply = await self._loop.run_in_executor(None, self.owner.answer, turn.data)
                 await self._respond(turn, reply, time.monotonic() - began)
             self._busy = self._turn is not None
 
     async def _asked(self, message: Any) -> None:
+        if self._joint is not None:
+            await self._joint.asked(message)
+            return
+        assert isinstance(self.owner, Owner)
         if self._quick and not self._busy and not any(kind in message.data for kind in SLOW):
             began = time.monotonic()  # to change threads takes time too
             reply = self.owner.answer(message.data)
@@ -154,6 +193,10 @@ class Runner:
             log.warning("%s: a reply was not sent: %s", self._agent.name, error)
 
     async def _noticed(self, message: Any) -> None:
+        if is_told(message.data):
+            if self._joint is not None:
+                await self._joint.told(message)
+            return
         try:
             notice = unpack(message.data, (Notice,))
             check_notice(notice)
@@ -166,7 +209,10 @@ class Runner:
             await self._greet()
 
     async def _greet(self) -> None:
-        await self._client.publish(tell_subject(self._federation, self._agent.name), self.owner.hello())
+        await self._tell(self.owner.hello())
+
+    async def _tell(self, data: bytes) -> None:
+        await self._client.publish(tell_subject(self._federation, self._agent.name), data)
 
     async def _closed(self) -> None:
         if self._ended is None:
@@ -179,6 +225,15 @@ class Runner:
         assert asyncio._get_running_loop() is None, "a loop cannot wait for itself"
         found = asyncio.run_coroutine_threadsafe(self._caught_up(first, last), self._loop)
         return found.result()
+
+    def _missed_events(self, run: int, number: int) -> list[tuple[int, tuple[bytes, ...]]]:
+        """Called by the owner of a joint game, in its thread."""
+        assert self._loop is not None
+        found = asyncio.run_coroutine_threadsafe(
+            missed_events(self._client, self._federation, run, number, ANSWER), self._loop
+        ).result()
+        log.info("%s: missed events from %d on, %d parts of the log", self._agent.name, number, len(found))
+        return found
 
     async def _caught_up(self, first: int, last: int) -> Sequence[np.ndarray | None]:
         """Whatever the broker holds of these steps; if it is away, when it is back."""

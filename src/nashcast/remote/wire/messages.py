@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.agents.protocol import SHARES, Answer, BackwardSums, BackwardTerms, GameView, Invitation, Sync
+from nashcast.agents.protocol import (
+    SHARES,
+    Answer,
+    BackwardSums,
+    BackwardTerms,
+    GameView,
+    Invitation,
+    Sync,
+)
 from nashcast.remote.wire.format import type_name
 
 NOTICES = ("begins", "absent", "late", "ends")

@@ -1,7 +1,7 @@
 // Tiles, agents, log and settings: what is not drawn over steps.
 
 import { element, spark } from "./chart.js";
-import { NONE, ago, alike, bytes, clock, fixed, moment, number, percent, ratio, whole } from "./format.js";
+import { NONE, ago, alike, clock, fixed, moment, number, percent, ratio, whole } from "./format.js";
 
 const at = (id) => document.getElementById(id);
 const COLOURS = 6, DASHES = 4;
@@ -33,8 +33,17 @@ export function showForecast(standing, k, coverages) {
 
 export function showStatus(status) {
   const { scores, game, settings } = status;
-  put("name", status.name);
-  document.title = `${status.name} – nashcast`;
+  const name = status.title === status.name ? status.name : `${status.name}: ${status.title}`;
+  put("name", name);
+  document.title = `${name} – nashcast`;
+  const widest = status.coverage.at(-1);
+  put("coverage-nominal", widest ? `of ${percent(widest.nominal)}` : "");
+  put("coverage", widest && widest.achieved !== null ? percent(Number(widest.achieved.toFixed(3))) : NONE);
+  put("coverage-words", status.coverage.slice(0, -1).map((each) => `${percent(each.nominal)}: ${each.achieved === null ? NONE : percent(Number(each.achieved.toFixed(3)))}`).join(", "));
+  const root = (mse) => (mse === null ? NONE : `${number(Math.sqrt(mse), 4)}${status.units ? ` ${status.units}` : ""}`);
+  put("rmse", root(scores.recent.mse));
+  put("rmse-total", root(scores.total.mse));
+  for (const tile of document.querySelectorAll(".of-compare")) tile.hidden = scores.total.no_game_mse === null;
   for (const recent of document.querySelectorAll(".recent")) {
     const words = `last ${scores.window}`;
     if (recent.textContent !== words) recent.textContent = words;
@@ -43,7 +52,7 @@ export function showStatus(status) {
     put(`${id}-recent`, ratio(scores.recent[key]));
     put(`${id}-total`, ratio(scores.total[key]));
     const value = scores.recent[key];
-    at(`${id}-recent`).dataset.good = value === null ? "" : String(value < 1);
+    at(`${id}-recent`).dataset.good = value === null ? "" : String(value <= 1);
   }
   put("late", whole(game.late_labels));
   put("missing", whole(game.missing_labels));
@@ -60,7 +69,7 @@ export function showStatus(status) {
   put("window", `last ${settings.serve.window}`);
   put("version", status.version);
   const retained = status.journal.retain === null ? "" : `, the last ${whole(status.journal.retain)} steps kept`;
-  put("journal", ` · journal: ${whole(status.journal.entries)} entries, ${bytes(status.journal.bytes)}${retained}`);
+  put("journal", ` · journal: ${whole(status.journal.entries)} entries${retained}`);
   showSettings(settings);
 }
 

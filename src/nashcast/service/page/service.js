@@ -33,9 +33,13 @@ async function request(path, options = {}) {
   throw new Refused(answer.status, told?.error?.message ?? `the service answered ${answer.status}`);
 }
 
+// The stream whose page this is; on the page of all streams there is none.
+const here = location.pathname.match(/^(.*\/)streams\/([^/]+)$/);
+const base = here ? `../v1/streams/${here[2]}/` : "v1/";
+
 export async function ask(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-  const answer = await request(`v1/${path}${given.length ? `?${new URLSearchParams(given)}` : ""}`);
+  const answer = await request(`${base}${path}${given.length ? `?${new URLSearchParams(given)}` : ""}`);
   return answer.json();
 }
 
@@ -54,7 +58,7 @@ export async function follow(told, line) {
     };
     try {
       heard();
-      const answer = await request("v1/events", { signal: stop.signal });
+      const answer = await request(`${base}events`, { signal: stop.signal });
       for await (const [kind, data] of events(answer.body, heard)) {
         wait = FIRST;
         if (kind === "hello") {

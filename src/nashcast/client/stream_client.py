@@ -1,0 +1,163 @@
+"""One stream of a service: its verbs."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nashcast.client.answers import LiveForecast, ServiceRefused, read_forecast
+
+if TYPE_CHECKING:
+    from nashcast.client.service_client import Client
+
+# Seconds that a post waits for the forecast after it, and observations posted at once.
+_WAIT, _CHUNK = 25.0, 1000
+
+
+class StreamClient:
+    """One stream of a service: made by `Client.stream`."""
+
+    def __init__(self, client: Client, name: str):
+        self._client, self.name, self._path = client, name, f"/v1/streams/{quote(name)}"
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r} at {self._client.url})"
+
+    def __enter__(self) -> StreamClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def observe(
+        self, x: Any, y: Any, *, step: int | None = None, key: str | None = None, time: Any = None
+    ) -> LiveForecast:
+        """The target of this step, None if it is not known yet, and the inputs known now. Returns the next forecast.
+
+        time: when it was: a datetime with its offset, ISO 8601, or seconds since 1970.
+        """
+        times = None if time is None else [time]
+        return self.observe_many([(x, y)], first_step=step, keys=None if key is None else [key], times=times)
+
+    def observe_many(
+        self,
+        observations: Iterable[tuple[Any, Any]],
+        *,
+        first_step: int | None = None,
+        keys: Sequence[str] | None = None,
+        times: Sequence[Any] | None = None,
+    ) -> LiveForecast:
+        """Several at once, (x, y) each, at most 1000: all are taken or none. Waits for the forecast after them."""
+        rows = self._rows(observations, first_step, keys, times)
+        return self._forecast_after(self.post(rows, wait=_WAIT))
+
+    def send(
+        self,
+        observations: Iterable[tuple[Any, Any]],
+        *,
+        first_step: int | None = None,
+        times: Sequence[Any] | None = None,
+    ) -> int:
+        """Any number of observations, in chunks, without waiting for what follows. Returns how many were new."""
+        rows, accepted = self._rows(observations, first_step, None, times), 0
+        for start in range(0, len(rows), _CHUNK):
+            accepted += self.post(rows[start : start + _CHUNK])["accepted"]
+        return accepted
+
+    def post(self, rows: list[dict[str, Any]], *, wait: float = 0.0) -> dict[str, Any]:
+        """Rows as the HTTP interface takes them. Returns its receipt, once they are durable.
+
+        wait: seconds to wait for the forecast; without, it is None unless it is there already.
+        """
+        return self._ask("POST", "observations", {"observations": rows}, query={"wait": wait} if wait else None)
+
+    def _rows(self, observations, first_step, keys, times) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = [{"x": _plain(x), "y": _plain(y)} for x, y in observations]
+        for i, row in enumerate(rows):
+            if first_step is not None:
+                row["step"] = first_step + i
+            if keys is not None:
+                row["key"] = keys[i]
+            elif first_step is None:
+                # So that trying again never counts twice.
+                row["key"] = secrets.token_hex(16)
+            if times is not None:
+                row["time"] = times[i].isoformat() if hasattr(times[i], "isoformat") else times[i]
+        return rows
+
+    def _forecast_after(self, receipt: dict[str, Any]) -> LiveForecast:
+        found = receipt["forecast"]
+        if found is None:
+            message = f"what was posted is stored, but its forecast took longer than {_WAIT:g} s. Ask for it later."
+            raise ServiceRefused(202, "not_computed", message)
+        return read_forecast(found)
+
+    def label(self, step: int, y: Any) -> LiveForecast:
+        """A target that was missing. Returns the forecast that now stands."""
+        return self.label_many([(step, y)])
+
+    def label_many(self, labels: Iterable[tuple[int, Any]]) -> LiveForecast:
+        """Targets that were missing, (step, y) each: they are learnt together."""
+        rows = [{"step": step, "y": _plain(y)} for step, y in labels]
+        return self._forecast_after(self._ask("POST", "labels", {"labels": rows}, query={"wait": _WAIT}))
+
+    def forecast(self) -> LiveForecast:
+        """The forecast that stands now."""
+        return read_forecast(self._ask("GET", "forecast"))
+
+    def agents(self) -> list[dict[str, Any]]:
+        """Name, weight, error, state and last sign of each agent."""
+        return self._ask("GET", "agents")["agents"]
+
+    def status(self) -> dict[str, Any]:
+        """Errors, games, settings, and the last step."""
+        return self._ask("GET", "status")
+
+    def history(self, first: int | None = None, last: int | None = None, every: int = 1) -> Iterator[dict[str, Any]]:
+        """Rows of the past, oldest first, however many; the newest 1000 if first is left out."""
+        while True:
+            given = {"from": first, "to": last, "every": every, "limit": 1000}
+            page = self._ask("GET", "history", query={k: v for k, v in given.items() if v is not None})
+            yield from page["rows"]
+            if first is None or page["next"] is None:
+                return
+            first = page["next"]
+
+    def log(self, after: int | None = None) -> list[dict[str, Any]]:
+        """What happened: starts, agents out and back, fallbacks, restores."""
+        return self._ask("GET", "log", query={} if after is None else {"after": after})["log"]
+
+    def save_points(self) -> list[dict[str, Any]]:
+        return self._ask("GET", "savepoints")["save_points"]
+
+    def save_point(self, name: str) -> dict[str, Any]:
+        """Make one at the present step."""
+        return self._ask("POST", "savepoints", {"name": name}, again=False)
+
+    def restore(self, name: str) -> dict[str, Any]:
+        """Go back to a save point; observations after it are withdrawn."""
+        return self._ask("POST", f"savepoints/{name}/restore", again=False)
+
+    def drop_save_point(self, name: str) -> dict[str, Any]:
+        return self._ask("DELETE", f"savepoints/{name}", again=False)
+
+    def events(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Kind and content of each server-sent event, for as long as one likes; a broken line is taken up again."""
+        return self._client.follow(f"{self._path}/events")
+
+    def _ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        return self._client.ask(method, f"{self._path}/{path}", body, **options)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as JSON knows them: arrays as lists, NaN as null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and value != value else value

@@ -1,0 +1,48 @@
+"""Who the agents of a joint game are: what each said of itself last, and which keys were published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nashcast.remote.wire.format import MalformedMessage
+from nashcast.remote.wire.joint_messages import Keys
+from nashcast.remote.wire.messages import Hello
+
+MASKED = "joint"
+
+
+class Roster:
+    """names: of the agents, in their order."""
+
+    def __init__(self, names: Sequence[str]):
+        self.names = tuple(names)
+        self._hellos: dict[str, Hello] = {}
+        self._published: dict[str, bytes] = {}
+
+    def greet(self, hello: Hello) -> None:
+        if hello.name not in self.names:
+            raise MalformedMessage(f"hello.name: got {hello.name!r}, which is no agent of this federation")
+        self._hellos[hello.name] = hello
+
+    def share_of(self, name: str) -> str | None:
+        """None if it has not come yet."""
+        hello = self._hellos.get(name)
+        return None if hello is None else hello.share
+
+    def is_masked(self, name: str) -> bool:
+        return self.share_of(name) == MASKED
+
+    def begin_run(self) -> None:
+        """Keys are published anew."""
+        self._published = {}
+
+    def unpublished_keys(self) -> Keys | None:
+        """Keys of agents under masks that have come, or come back, since; they count as published then."""
+        keys = {name: hello.public_key for name, hello in self._hellos.items() if self.is_masked(name)}
+        new = {name: key for name, key in keys.items() if key is not None and self._published.get(name) != key}
+        self._published |= new
+        return Keys(tuple(new), tuple(new.values())) if new else None
+
+    def has_key(self, name: str) -> bool:
+        hello = self._hellos.get(name)
+        return hello is not None and hello.public_key is not None

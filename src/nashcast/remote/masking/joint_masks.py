@@ -1,0 +1,60 @@
+"""The owner's side of masks in the joint game: its agent's terms under masks, or nothing.
+
+A row has one round for the forecast, and one more for each label whose sums were not foreseen. All rounds of a row are
+over the same agents; if one of them is lost, the row goes on without its sums. There is no second attempt: two sums
+over almost the same agents would show the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nashcast.remote.masking.masks import MaskedAgent, MaskRefused, SignedKey, new_key, refusal, sign_key, verify_key
+from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.wire.fixed_point import OutOfRange
+
+_KEY = 32  # bytes of a public key; its signature follows
+
+
+class JointMasks:
+    """One agent's masks. public_key: what its peers must have, and its signature; another for every start and run."""
+
+    def __init__(self, name: str, settings: MaskSettings):
+        self._name, self._settings = name, settings
+        self.known: dict[str, bytes] = {}  # keys as published
+        self.renew(-1)
+        signed = SignedKey(name, self.public_key[:_KEY], self.public_key[_KEY:])
+        verify_key(signed, settings.federation, settings.enrolled)
+
+    def renew(self, after: int) -> None:
+        """A run begins, or goes on after a restart. after: a row in which it may have sent something before."""
+        private, own = new_key(), self._settings
+        signed = sign_key(own.federation, self._name, private, own.seed)
+        self.public_key = signed.public_key + signed.signature
+        self._agent = MaskedAgent(
+            self._name, private, {}, federation=own.federation, least=own.least, attempts=1, after=after
+        )
+        self._met: dict[str, bytes] = {}
+
+    def meet(self, names: Sequence[str], keys: Sequence[bytes]) -> None:
+        """Keys that were published. Each is checked when it is first needed."""
+        self.known |= dict(zip(names, keys, strict=True))
+
+    def mask(
+        self, terms: Sequence[np.ndarray], row: int, round_name: str, present: frozenset[str], told: bytes
+    ) -> bytes:
+        """These terms under the masks of one round. told: a digest of everything published. Raises MaskRefused."""
+        if self.known.get(self._name, self.public_key) != self.public_key:
+            raise refusal(f"{self._name!r}: another key was published as its own")
+        for name in sorted(present - {self._name}):
+            key = self.known.get(name, b"")
+            if self._met.get(name) != key:
+                signed = SignedKey(name, key[:_KEY], key[_KEY:])
+                self._agent.meet({name: verify_key(signed, self._settings.federation, self._settings.enrolled)})
+                self._met[name] = key
+        try:
+            return self._agent.mask(terms, row, 0, round_name, present, told)
+        except OutOfRange as error:
+            raise MaskRefused(str(error)) from None

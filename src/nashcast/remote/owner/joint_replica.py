@@ -1,0 +1,265 @@
+"""An agent in the joint game at its owner's: it follows the hub's log, and learns from its own arithmetic.
+
+The owner keeps what is public of the stream itself: rows, scales, screen, the public player. So the residual an agent
+learns from is computed here, from sums that were published before the label; nothing of it is the hub's word. Events
+that do not fit what was published before are refused, and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nashcast.agents.agent import Agent
+from nashcast.agents.joint_blocks import Contributions
+from nashcast.agents.local_agents import AgentForecasts, LocalAgents
+from nashcast.agents.public_features import PUBLIC_FEATURES
+from nashcast.errors import NashcastError
+from nashcast.federation.joint_server import JointServer
+from nashcast.federation.public_rows import Lesson, PublicRows, RowEnd
+from nashcast.fields import Fields, restore_parts, saved_parts
+from nashcast.remote.wire.format import MalformedMessage
+from nashcast.remote.wire.joint_checks import Form, check_numbers, check_opening, check_shape
+from nashcast.remote.wire.joint_messages import Input, Label, LateLabel, Opening, Recalled, Sums
+
+# What one leverage may differ by from the sum that it is in: sums of masked numbers are rounded.
+_ROUNDING = 1e-9
+
+
+class NotAsPublished(NashcastError):
+    """An event that does not fit those before it."""
+
+
+class Answer(NamedTuple):
+    """What an agent says of the present row. terms: as in `wire.joint_messages.Said`; none if it sits out."""
+
+    terms: tuple[np.ndarray, ...]
+    forecasts: AgentForecasts
+    distance: np.ndarray | None
+    reason: str
+
+
+class _Row(NamedTuple):
+    """The row that was forecast and is not over."""
+
+    input: Input
+    answer: Answer
+    late: int  # late labels before its forecast
+    sums: Sums | None
+
+
+class Replica:
+    """agent: of the owner, with the name it has in the opening."""
+
+    def __init__(self, agent: Agent, name: str, opening: Opening):
+        check_opening(opening)
+        if name not in opening.names:
+            raise MalformedMessage(f"opening.names: got {len(opening.names)} names without {name!r}")
+        self._name, self.opening, self.form = name, opening, Form(opening)
+        p, H, game = len(opening.start), opening.horizon, opening.game
+        self._rows = PublicRows(opening.x_dim, opening.start, opening.season, H, opening.first_step)
+        self._history = self._rows.history
+        self._agents = LocalAgents(
+            [agent], self._history, game, H, list(opening.x_names) or None, opening.seed, opening.names.index(name)
+        )
+        self._server = JointServer(game, 1, PUBLIC_FEATURES, p, H)
+        self._row: _Row | None = None
+        self._late, self._fresh = 0, False  # late labels so far; whether no lesson came since the forecast
+        self._lessons: Generator[Lesson, Recalled, None] | None = None  # of a label that waits for sums
+        self._asked: Lesson | None = None
+
+    @property
+    def experts(self) -> int:
+        return len(self._agents.owner)
+
+    @property
+    def gives_quantiles(self) -> bool:
+        return self._agents.gives_quantiles
+
+    @property
+    def step(self) -> int:
+        return self._history.step
+
+    @property
+    def answer(self) -> Answer:
+        """To the last input."""
+        if self._row is None:
+            raise NotAsPublished(f"no input of step {self.step} was published")
+        return self._row.answer
+
+    @property
+    def last_input(self) -> int:
+        """The step of the last input."""
+        return self.step if self._row is not None else self.step - 1
+
+    @property
+    def between_rows(self) -> bool:
+        """Whether the last row is over and the next has not begun."""
+        return self._row is None and self._lessons is None
+
+    def revised(self) -> bool:
+        """Whether blocks were fitted anew before the present row."""
+        return self.answer.forecasts.stopped is not None
+
+    def recalled(self) -> np.ndarray:
+        """What the present decoders say of the rows of the lesson that waits for sums, (variants, y_dim, horizon)."""
+        if self._asked is None:
+            raise NotAsPublished("no label waits for sums of what decoders recall")
+        return self._agents.recall(self._asked.steps)[:, 0]
+
+    def take(self, event: Input | Sums | Label | LateLabel | Recalled) -> None:
+        """One event of the log."""
+        if (self._lessons is None) == isinstance(event, Recalled):
+            what = "no label waits for it" if self._lessons is None else "the sums of the last label are missing"
+            raise NotAsPublished(f"{type(event).__name__}: {what}")
+        if isinstance(event, Input):
+            self._begin_row(event)
+        elif isinstance(event, Sums):
+            self._take_sums(event)
+        elif isinstance(event, Label):
+            self._end_row(event)
+        elif isinstance(event, LateLabel):
+            self._learn_late(event)
+        else:
+            self._resume(event)
+
+    def _begin_row(self, event: Input) -> None:
+        self._check_step("input", event.step)
+        check_shape("input.x", event.x, (self.form.x_dim,))
+        row = self._row
+        if row is not None:
+            if row.input.x.tobytes() != event.x.tobytes():
+                raise NotAsPublished(f"input: a second one for step {event.step}")
+            if row.late == self._late:
+                raise NotAsPublished(f"input: the same again for step {event.step}, and nothing has changed")
+        before = self._rows.refresh()
+        if before is not None:
+            self._agents.relearn(before, np.ones(1, dtype=bool))
+            self._rows.relearn(self._server, before)
+        self._history.put_input(event.x, event.time)
+        said = self._agents.forecast(event.x)
+        self._row, self._fresh = _Row(event, self._answer(said), self._late, None), True
+
+    def _answer(self, said: AgentForecasts) -> Answer:
+        contributions = said.contributions
+        assert contributions is not None
+        raw, leverage = self._agents.contributed[:, 0], contributions.leverage[:, 0]
+        terms = [raw, leverage]
+        if self.form.horizon > 1:
+            recalled = self._agents.recall(self._history.step - np.arange(self.form.horizon))[:, 0]
+            recalled[..., 0] = raw[:-1, :, 0]  # the present row is not in memory yet
+            terms.append(recalled)
+        if said.stopped is not None:
+            terms.append(said.stopped)
+        return Answer(tuple(terms), said, self._agents.expected_distance(), said.absent.get(0, ""))
+
+    def _take_sums(self, event: Sums) -> None:
+        self._check_step("sums", event.step)
+        row, form, usual = self._row, self.form, self._history.scales.change
+        if row is None or row.sums is not None:
+            raise NotAsPublished(f"sums: {'no input' if row is None else 'second sums'} of step {event.step}")
+        wanted = (form.said, form.leverage, form.recalled if form.horizon > 1 else None,
+                  form.stopped if self.revised() else None)  # fmt: skip
+        for field, array, shape in zip(Sums._fields[3:], event[3:], wanted, strict=True):
+            if (array is None) != (shape is None):
+                raise NotAsPublished(
+                    f"sums.{field}: got {'nothing' if array is None else 'numbers'}, expected otherwise"
+                )
+            if shape is not None and array is not None:
+                check_numbers(f"sums.{field}", array, shape)
+        inside = self._name not in (*event.absent, *event.excluded)
+        own, most = row.answer.terms[1], self.opening.largest_leverage * len(self.opening.names)
+        if inside and (event.leverage < own * (1.0 - _ROUNDING) - _ROUNDING).any():
+            raise NotAsPublished("sums.leverage: less than this agent's own, which is in it")
+        if (event.leverage < -_ROUNDING).any() or (event.leverage > most * (1.0 + _ROUNDING) + _ROUNDING).any():
+            raise NotAsPublished(f"sums.leverage: got {event.leverage.max():.3g}, expected 0 to {most:g}")
+        if inside and row.answer.reason:
+            raise NotAsPublished(f"sums: this agent sat out of step {event.step}, and is not named")
+        if event.stopped is not None:
+            self._server.take_over(event.stopped)
+        if self._name in event.absent:
+            self._agents.sit_out()
+        total = Contributions(event.said[:, None], event.leverage[:, None])
+        self._server.forecast(total, self._agents.public_now, usual)
+        self._row = row._replace(sums=event)
+
+    def _end_row(self, event: Label) -> None:
+        self._check_step("label", event.step)
+        if self._row is None or self._row.sums is None:
+            raise NotAsPublished(f"label: of step {event.step}, whose sums were not published before")
+        if (event.target is None) == (event.stand_in is None):
+            raise NotAsPublished("label: got both or none of a target and what stands in for it")
+        known = event.stand_in if event.target is None else event.target
+        assert known is not None
+        check_numbers("label", known, (self.form.y_dim,))
+        self._lessons = self._learnt(self._rows.learn(event.target, known))
+        self._resume(None)
+
+    def _learn_late(self, event: LateLabel) -> None:
+        check_numbers("late_label", event.target, (self.form.y_dim,))
+        if not 0 <= event.step < self.step:
+            raise NotAsPublished(f"late_label: of step {event.step}, and the present one is {self.step}")
+        lessons = self._rows.learn_late(event.step, event.target)
+        if lessons is None:
+            raise NotAsPublished(f"late_label: of step {event.step}, which is known, too long ago, or far off")
+        self._late += 1
+        self._lessons = self._learnt(lessons)
+        self._resume(None)
+
+    def _resume(self, event: Recalled | None) -> None:
+        if event is not None and event.said is not None:
+            check_numbers("recalled.said", event.said, self.form.recalled)
+        assert self._lessons is not None
+        try:
+            self._asked = next(self._lessons) if event is None else self._lessons.send(event)
+        except StopIteration:
+            self._asked = self._lessons = None
+
+    def _learnt(self, parts: Iterator[RowEnd | Lesson]) -> Generator[Lesson, Recalled, None]:
+        """Learn from a label. Yields lessons whose sums are not known yet, and is sent them."""
+        row = self._row
+        for part in parts:
+            if isinstance(part, RowEnd):
+                self._agents.add_row(part.label, part.taught)
+                self._server.add_row(part.step, part.taught, self._agents.public_gain)
+                self._row = None
+            elif part.taught:
+                self._agents.learn(part.steps, part.changes * self._history.scales.inverse_change[:, None], part.known)
+                self._agents.teach(part.step, part.target)
+                if part.in_time and self._fresh:
+                    assert row is not None
+                    assert row.sums is not None
+                    known = row.sums.said[:-1] if row.sums.recalled is None else row.sums.recalled
+                    sums = Recalled(known, row.sums.excluded)
+                else:
+                    sums = yield part
+                self._fresh = False
+                if sums.said is not None:
+                    self._learn_jointly(part, sums.said, self._name in sums.excluded)
+
+    def _learn_jointly(self, lesson: Lesson, total: np.ndarray, excluded: bool) -> None:
+        _, _, steps, known, changes, _, _ = lesson
+        usual = self._history.scales.change
+        own = self._agents.recall(steps)[:, 0] * usual[:, None] if excluded else None
+        value, factor = self._server.residual(steps, changes, known, total, usual)
+        if own is not None:  # what it would have heard within the sums
+            value = value - factor * own
+        self._agents.learn_jointly(steps, value[:, None])
+
+    def _check_step(self, what: str, step: int) -> None:
+        if step != self.step:
+            raise NotAsPublished(f"{what}: of step {step}, and the present one is {self.step}")
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Between two rows: see `between_rows`."""
+        assert self.between_rows
+        return {"late": np.array(self._late)} | saved_parts(self._parts())
+
+    def restore(self, fields: Fields) -> None:
+        self._late = int(fields.take("late", (), dtype=np.int64, min=0))
+        restore_parts(self._parts(), fields)
+
+    def _parts(self) -> list[tuple[str, Any]]:
+        return [("rows.", self._rows), ("agents.", self._agents), ("server.", self._server)]

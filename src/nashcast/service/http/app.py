@@ -1,0 +1,50 @@
+"""The application: routes behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+
+from starlette.exceptions import HTTPException
+from starlette.routing import Router
+
+from nashcast.service.http.http_errors import Refused
+from nashcast.service.http.middleware import PUBLIC, Guard
+from nashcast.service.http.routes import routes
+from nashcast.service.page.pages import pages
+from nashcast.service.streams.service import Service
+
+
+def make_app(service: Service) -> Callable:
+    """For an ASGI server. The service is open already; it is started and stopped with the application."""
+    page = pages()
+
+    @asynccontextmanager
+    async def lifespan(app):
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.stop()
+
+    router = Router([*page, *routes(service)], redirect_slashes=False, lifespan=lifespan)
+
+    async def routed(scope, receive, send) -> None:
+        # With it the router raises where nothing fits, instead of answering in words of its own.
+        scope["app"] = router
+        try:
+            await router(scope, receive, send)
+        except HTTPException as error:
+            raise _refused(scope, error) from None
+
+    public = (*PUBLIC, *(route.path for route in page if "{" not in route.path))
+    return Guard(routed, service.tokens, service.limits.rate, service.answers, public)
+
+
+def _refused(scope, error: HTTPException) -> Refused:
+    if error.status_code == 405:
+        headers = dict(error.headers or {})
+        message = f"{scope['method'][:20]} is not for this path. Use {headers.get('Allow')}."
+        return Refused(405, "no_such_method", message, headers)
+    message = "there is nothing at this path; /v1/openapi.json lists what there is."
+    return Refused(error.status_code, "no_such_path", message)

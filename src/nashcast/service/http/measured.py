@@ -1,0 +1,83 @@
+"""The service's own figures, gathered for Prometheus from what the front knows: no worker is asked."""
+
+from __future__ import annotations
+
+import time
+from math import nan
+from typing import Any
+
+from nashcast.service.http.metrics import metric
+from nashcast.service.streams.service import Service
+from nashcast.service.streams.stream import LIVE
+
+# Streams beyond so many have no figures of their own agents: a page of metrics must stay a page.
+_WITH_AGENTS = 50
+
+
+async def measured(service: Service) -> list[str]:
+    writer = service.writer
+    entries, size = await service.read(service.reader.size)
+    one: dict[str, str] = {}
+    lines: list[str] = []
+    add = lines.extend
+    now = time.monotonic()
+    add(metric("up_seconds", "gauge", "Seconds since the process began.", [(one, time.time() - service.began)]))
+    add(metric("ready", "gauge", "1 if observations are taken.", [(one, float(service.not_ready() is None))]))
+    kinds = [({"kind": kind}, float(count)) for kind, count in writer.counts.items()]
+    add(metric("journal_total", "counter", "Entries accepted, repeated, refused; commits; snapshots.", kinds))
+    spent = [({"in": what}, seconds) for what, seconds in writer.seconds.items()]
+    add(metric("journal_seconds_total", "counter", "Seconds spent committing and recording.", spent))
+    add(metric("journal_entries", "gauge", "Entries kept.", [(one, entries)]))
+    add(metric("journal_bytes", "gauge", "Bytes of the journal's main file.", [(one, size)]))
+    add(metric("waiting", "gauge", "Observations that wait to be committed.", [(one, writer.waiting)]))
+    add(metric("event_readers", "gauge", "Readers of event streams.", [(one, service.events.count)]))
+    workers = [({"worker": str(each.number)}, each) for each in service.pool]
+    add(metric("worker_up", "gauge", "1 if the process is there.", [(k, float(w.alive)) for k, w in workers]))
+    add(metric("worker_deaths_total", "counter", "Processes replaced.", [(k, float(w.deaths)) for k, w in workers]))
+    silence = [(labels, now - worker.sign.heard) for labels, worker in workers]
+    add(metric("worker_silence_seconds", "gauge", "Seconds since its last sign of life.", silence))
+    seconds = [(labels, worker.sign.seconds) for labels, worker in workers]
+    add(metric("worker_seconds_total", "counter", "CPU seconds of the process.", seconds))
+    _add_streams(service, add)
+    add(service.answers.lines())
+    return lines
+
+
+def _add_streams(service: Service, add: Any) -> None:
+    streams = [({"stream": stream.name}, stream) for stream in service.streams.values()]
+    add(metric("step", "gauge", "The last step computed.", [(k, _number(s.step)) for k, s in streams]))
+    add(metric("behind", "gauge", "Entries not computed yet.", [(k, float(s.behind)) for k, s in streams]))
+    add(metric("live", "gauge", "1 if it is computed as it goes.", [(k, float(s.state == LIVE)) for k, s in streams]))
+    known = [(labels, stream.summary) for labels, stream in streams if stream.summary is not None]
+    errors, covered, steps = [], [], []
+    for labels, summary in known:
+        recent = summary["scores"]["recent"]
+        names = {"federation": "mse", "persistence": "persistence_mse", "no game": "no_game_mse"}
+        errors += [({**labels, "of": of}, _number(recent[name])) for of, name in names.items()]
+        covered += [
+            ({**labels, "nominal": f"{row['nominal']:g}"}, _number(row["achieved"])) for row in summary["coverage"]
+        ]
+        counted = ("games", "fallbacks", "missing_labels", "late_labels", "suspect_labels")
+        steps += [({**labels, "kind": name}, _number(summary["game"][name])) for name in counted]
+    add(metric("squared_error", "gauge", "Mean squared error over the last steps.", errors))
+    add(metric("coverage", "gauge", "Share of the last targets inside their interval.", covered))
+    add(metric("steps_total", "counter", "Games, fallbacks, missing, late and suspect labels.", steps))
+    days = [
+        ({**labels, "certificate": name}, left)
+        for labels, summary in known
+        for name, left in summary["certificate_days"].items()
+    ]
+    if days:
+        add(metric("certificate_days", "gauge", "Days until a certificate of the hub expires.", days))
+    agents = [
+        ({**labels, "agent": agent["name"]}, agent) for labels, summary in known[:_WITH_AGENTS]
+        for agent in summary["agents"]
+    ]  # fmt: skip
+    add(metric("agent_weight", "gauge", "Weight in the mixture.", [(k, a["weight"]) for k, a in agents]))
+    add(metric("agent_squared_error", "gauge", "The same of an agent.", [(k, _number(a["error"])) for k, a in agents]))
+    add(metric("agent_in", "gauge", "1 if it takes part.", [(k, float(a["state"] == "in")) for k, a in agents]))
+    add(metric("agent_absences_total", "counter", "Steps it sat out.", [(k, float(a["absences"])) for k, a in agents]))
+
+
+def _number(value: float | None) -> float:
+    return nan if value is None else float(value)

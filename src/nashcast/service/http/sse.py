@@ -1,0 +1,121 @@
+"""Server-sent events: one message for all readers, a few times a second, however many observations come in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from nashcast.service.journal.entries import Entry, Outcome
+from nashcast.service.streams.views import encoded, forecast_row, target_row
+
+INTERVAL = 0.1
+# A sign of life where nothing happens, so that both ends notice a broken line.
+HEARTBEAT = 15.0
+# Steps in one message; of more, the newest.
+MOST_STEPS = 200
+# Messages a slow reader may lag behind before it is told that it missed some.
+BACKLOG = 50
+
+
+class TooManyReaders(Exception):
+    """No more readers are let in."""
+
+
+class Feed:
+    """greeting: what a reader is told first."""
+
+    def __init__(self, greeting: Callable[[], dict[str, Any]], most_readers: int = 200):
+        self._greeting, self._most = greeting, most_readers
+        self._entries: deque[Entry] = deque(maxlen=MOST_STEPS)
+        self._outcomes: deque[Outcome] = deque(maxlen=MOST_STEPS)
+        self._arrived = 0
+        self._events: deque[tuple] = deque(maxlen=MOST_STEPS)
+        self._messages: deque[tuple[int, bytes]] = deque(maxlen=BACKLOG)
+        self._number = 0
+        self._news = asyncio.Event()
+        self._something = asyncio.Event()
+        self._closed = False
+        self.readers = 0
+        self.sent = 0
+
+    def add(self, entries: list[Entry], outcomes: list[Outcome], events: list[tuple]) -> None:
+        """To be called in the event loop."""
+        if not self.readers:
+            return
+        self._arrived += len(entries)
+        self._entries.extend(entries)
+        self._outcomes.extend(outcomes)
+        self._events.extend(events)
+        self._something.set()
+
+    async def run(self) -> None:
+        """Make messages of what arrives, until cancelled."""
+        while True:
+            await self._something.wait()
+            self._something.clear()
+            self._send(self._message())
+            await asyncio.sleep(INTERVAL)
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake()
+
+    def enter(self) -> None:
+        """A place for a reader, to be given back by `leave`."""
+        if self.readers >= self._most:
+            raise TooManyReaders
+        self.readers += 1
+
+    def leave(self) -> None:
+        self.readers -= 1
+
+    async def messages(self, welcome: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """For one reader. welcome: asked now and then whether it may still listen."""
+        yield b"retry: 1000\n" + _event("hello", self._greeting())
+        seen = self._number
+        while not self._closed and welcome():
+            news = self._news
+            if seen == self._number:
+                try:
+                    await asyncio.wait_for(news.wait(), HEARTBEAT)
+                except TimeoutError:
+                    yield b": alive\n\n"
+                continue
+            ready = [(number, data) for number, data in self._messages if number > seen]
+            if ready[0][0] > seen + 1:
+                yield _event("missed", {"messages": ready[0][0] - seen - 1})
+            for number, data in ready:
+                yield data
+                seen = number
+                self.sent += 1
+        yield _event("end", {"why": "the service stops" if self._closed else "the token is no longer valid"})
+
+    def _message(self) -> bytes:
+        entries, outcomes, events = list(self._entries), list(self._outcomes), list(self._events)
+        skipped = self._arrived - len(entries)
+        self._entries.clear()
+        self._outcomes.clear()
+        self._events.clear()
+        self._arrived = 0
+        data = {
+            "targets": [target_row(entry) for entry in entries],
+            "forecasts": [{"step": outcome.step, **forecast_row(outcome)} for outcome in outcomes],
+            "skipped": skipped,
+            "log": [dict(zip(("at", "step", "kind", "text"), event, strict=True)) for event in events],
+        }
+        return _event("steps", data)
+
+    def _send(self, data: bytes) -> None:
+        self._number += 1
+        self._messages.append((self._number, data))
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+def _event(kind: str, data: Any) -> bytes:
+    return b"event: " + kind.encode() + b"\ndata: " + encoded(data) + b"\n\n"

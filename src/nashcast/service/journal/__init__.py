@@ -1,0 +1,1 @@
+"""The journal: what was observed and what was forecast."""

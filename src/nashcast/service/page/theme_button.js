@@ -1,0 +1,19 @@
+// The button that goes through the system's colours, light and dark ones, and remembers the choice.
+
+import { put } from "./panels.js";
+
+const themes = ["system", "light", "dark"];
+
+function choose(chosen) {
+  if (chosen === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = chosen;
+  localStorage.setItem("nashcast-theme", chosen);
+  put("theme-words", chosen);
+}
+
+export function wireTheme() {
+  put("theme-words", document.documentElement.dataset.theme ?? "system");
+  document.getElementById("theme").addEventListener("click", () => {
+    choose(themes[(themes.indexOf(document.getElementById("theme-words").textContent) + 1) % themes.length]);
+  });
+}
