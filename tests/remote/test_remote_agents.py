@@ -105,8 +105,8 @@ PROMISED = [
     ("anchored", MIXED, lambda due: 1),
     ("central, every 2", ALL, lambda due: 1),
     ("central, every 2", MIXED, lambda due: 2 if due else 1),
-    ("spread", MIXED, lambda due: 2 * 3 + 1 if due else 1),
-    ("spread, every 2", ALL, lambda due: 2 * 1 + 1 if due else 1),
+    ("spread", MIXED, lambda due: 3 + 1 if due else 1),
+    ("spread, every 2", ALL, lambda due: 1 + 1 if due else 1),
 ]
 
 
@@ -298,7 +298,7 @@ def test_a_killed_owner_goes_on_from_its_file_between_any_two_turns(game, often,
     """Only who is killed inside a spread game sits its step out."""
     X, Y = make_stream(2, steps=22)
     settings, rng = settings_of(game, 2), np.random.default_rng(1)
-    killed, killed_in_game = [], []
+    killed, killed_in_game, not_asked_since = [], [], set()
 
     def kill(transport, turns):
         if rng.random() < 0.3:
@@ -306,11 +306,14 @@ def test_a_killed_owner_goes_on_from_its_file_between_any_two_turns(game, often,
             kills = [name for name in fresh if rng.random() < 0.5]
             transport.owners |= {name: fresh[name] for name in kills}
             killed.extend(kills)
-            asked = {name: unpack(turns[name], (Turn,)) for name in kills if name in turns}
-            for name, turn in asked.items():
-                if isinstance(turn.calls[0], Receive):
-                    transport.away[name].add(turn.step)
-                    killed_in_game.append(name)
+            not_asked_since.update(kills)
+        # Some of a game's turns go to a part of its players: those that are killed meanwhile are missed at their next.
+        for name in not_asked_since & turns.keys():
+            turn = unpack(turns[name], (Turn,))
+            if isinstance(turn.calls[0], Receive):
+                transport.away[name].add(turn.step)
+                killed_in_game.append(name)
+        not_asked_since.difference_update(turns)
 
     owners = reborn(tmp_path, X, lambda: make_agents(2, MIXED, 0.95))
     transport = Unreliable(owners, 4, often, before=kill)
