@@ -665,12 +665,15 @@ def test_the_numbers_in_the_sums_are_counted_as_they_are_sent():
         names, counts = names_of(2), []
 
         def add(round_name, terms, counts=counts):
-            counts.extend(a.size for a in plainly(round_name, terms))
+            counts.append([a.size for a in plainly(round_name, terms)])
             return plainly(round_name, terms)
 
         game = random_game(1, N=2, p=p, T=T, noisy=True, prior=False)
         play(parts_of(game, names, names), game.w, add)
-        assert least_present(T, p, noisy=True) == max(3, -(-sum(counts) // (T * p * (p + 1) // 2)) + 1)
+        *others, surprises = np.sum(counts, axis=0)
+        numbers, more = T * p * (p + 1) // 2, (T - 1) * p * p  # of one agent, without and with what surprises have
+        bounds = np.ceil([sum(others) / numbers, (sum(others) + surprises) / (numbers + more)])
+        assert least_present(T, p, noisy=True) == max(3, *(bounds + 1))
 
 
 def test_the_largest_sum_that_may_happen_does_not_wrap():

@@ -154,7 +154,7 @@ class Refused(NamedTuple):
     reason: str
 
 
-Result = Introduced | RemoteAnswer | GameView | Answer | BackwardTerms | np.ndarray | bytes | Refused
+Result = Introduced | RemoteAnswer | GameView | Answer | BackwardTerms | bytes | Refused
 
 # The result of each kind of call that has one. Where terms of sums are masked, they are bytes.
 RESULTS: dict[str, type] = {
