@@ -272,6 +272,29 @@ def test_whoever_is_told_something_else_is_not_added_up(change):
     assert remote.federation.health["fell back"] == {why: 1}
 
 
+def test_false_sums_in_the_last_round_are_not_noticed():
+    """No masked round follows them: the hub gets the forecast that they lead to, and no second one."""
+    X, Y = make_stream(1, steps=5)
+
+    def changed(name, turn):
+        last = SETTINGS["game"].lookback - 1
+        lie = (
+            name == name_of(4)
+            and turn.step == 4
+            and isinstance(turn.calls[0], m.Receive)
+            and turn.calls[0].back == last
+        )
+        return turn._replace(calls=(doubled_sums(name, turn.calls[0]), *turn.calls[1:])) if lie else turn
+
+    remote, transport = make_masked(make_team(9, False), X, SETTINGS, change=changed)
+    remote.federation.replay(X[:4], Y[:4])
+    honest = twin_of(make_team(9, False), transport, X, SETTINGS)
+    honest.replay(X[:4], Y[:4])
+    transport.ended[4] = set(transport.owners)
+    assert abs(remote.federation.predict_one(X[4]) - honest.predict_one(X[4])) > 1e-6
+    assert remote.federation.health["fallbacks"] == 0
+
+
 def test_told_apart_in_halves_nothing_is_opened():
     halves = [name_of(i) for i in range(4)]
 
