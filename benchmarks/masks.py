@@ -27,8 +27,8 @@ def rounds(noisy: bool) -> list[list[tuple[int, ...]]]:
     """The shapes of what an agent sends in each round of a game."""
     sizes = [(back + 1) * Y_DIM for back in range(LOOKBACK)]
     tensors = [k * (k + 1) // 2 * (k * (k + 1) // 2 + k) if noisy and k < sizes[-1] else 0 for k in sizes]
-    backward = [[(k, k), (k,), (n,)] for k, n in zip(sizes, tensors, strict=True)]
-    return [*backward, *([(k,)] for k in reversed(sizes))]
+    surprises = [k * (k + 1) if noisy and k > Y_DIM else 0 for k in sizes]
+    return [[(k, k), (k,), (n,), (s,)] for k, n, s in zip(sizes, tensors, surprises, strict=True)]
 
 
 def team(count: int) -> tuple[dict[str, MaskedAgent], float]:
@@ -59,8 +59,7 @@ def measure(count: int, noisy: bool) -> list[float]:
             sent += len(messages["agent-000"])
         masking.append(masked)
         adding.append(added)
-    each = 2 * LOOKBACK
-    return [1e6 * min(masking) / each, 1e6 * min(adding) / each, sent / each, 1e6 * meeting]
+    return [1e6 * min(masking) / LOOKBACK, 1e6 * min(adding) / LOOKBACK, sent / LOOKBACK, 1e6 * meeting]
 
 
 class InProcess:

@@ -85,7 +85,7 @@ def papers(made: Federation, stream: Stream, lookback: int) -> Traffic:
     last = max(message.step for message in made.transcript)
     sent = [message for message in made.transcript if message.step == last]
     own = [message for message in sent if not (message.sender == "server" and message.kind == "forecast")]
-    return Traffic(2 * lookback + 1, sum(message.bytes for message in own))
+    return Traffic(lookback + 1, sum(message.bytes for message in own))
 
 
 def pooled(stream: Stream) -> Traffic:

@@ -53,7 +53,7 @@ class Case(NamedTuple):
         """The most that a step should take, in bare round trips."""
         if self.game == "joint":
             return (2.0 if self.agents < 20 else 1.2) * (1.5 if self.masked else 1.0)
-        return 2 if self.game == "central" else 2 * LOOKBACK + 1
+        return 2 if self.game == "central" else 7
 
 
 def speed_cases(sizes: Sequence[int], steps: int) -> list[Case]:

@@ -112,8 +112,8 @@ class Party:
 def sent_names(line: str) -> set[str]:
     """What an owner's log says that a message had in it.
 
-    >>> sorted(sent_names("step 9: forecast (forecast (1,)), weighted_forecasts ((3,)); 86 bytes"))
-    ['forecast', 'weighted_forecasts']
+    >>> sorted(sent_names("step 9: forecast (forecast (1,)), backward (coupling (1, 1)); 86 bytes"))
+    ['coupling', 'forecast']
     >>> sorted(sent_names("step 9: view (features (2, 1, 3), ridge 0.5); 86 bytes"))
     ['features', 'ridge']
     >>> sorted(sent_names("step 0: begin (features 6, relative False, varies True, share moments); 99 bytes"))

@@ -176,9 +176,9 @@ def test_bytes_are_those_of_the_numbers_exchanged():
     assert traffic.one_forecast(SMALL) == (1, 80)
 
 
-def test_the_papers_game_spread_takes_two_rounds_for_each_step_back_and_one():
+def test_the_papers_game_spread_takes_a_round_for_each_step_back_and_one():
     found = traffic.papers(papers(SMALL), SMALL, 3)
-    assert found.rounds == 7
+    assert found.rounds == 4
     # More than the joint game's 18 numbers for each of five owners.
     assert found.bytes > traffic.joint(SMALL, nc.JointGame()).bytes
 

@@ -25,7 +25,7 @@ def place():
 
 def test_steps_are_timed_beside_bare_rounds(place):
     row = measure_speed(place, Case(3, "spread", True, steps=10))
-    assert row["rounds"] == row["aim"] == 7
+    assert (row["rounds"], row["aim"]) == (4, 7)
     for times in (row["step_ms"], row["bare_ms"]):
         assert 0 < times[0] <= times[1]
     np.testing.assert_allclose(row["ratio"], np.divide(row["step_ms"], row["bare_ms"]))
@@ -45,7 +45,7 @@ def test_bytes_of_a_spread_game_do_not_depend_on_features_and_those_of_a_central
         for features in (2, 9)
     }
     assert found["spread", 2]["bytes"] == found["spread", 9]["bytes"]
-    assert found["spread", 2]["messages"] == [7 * 2 + 1, 7 * 2 + 1]  # and the input to the stream
+    assert found["spread", 2]["messages"] == [4 * 2 + 1, 4 * 2 + 1]  # and the input to the stream
     assert found["central", 2]["messages"] == [3, 3]
     # Of each agent: features, means and covariance of three steps, and those of the present one.
     numbers = {d: 3 * (d + d + d * d) + d for d in (2, 9)}

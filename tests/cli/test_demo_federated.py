@@ -53,13 +53,11 @@ def test_everybody_took_part_but_the_one_killed(shown):
 def test_who_saw_what_is_counted(shown):
     seen = {(row["party"], row["of"]): row for row in shown.seen}
     assert seen.keys() == {(a, b) for a in ("hub", *NAMES) for b in ("hub", *NAMES) if a != b}
-    games = 60 - 3
     for name in NAMES:
         told, heard = seen["hub", name]["kinds"], seen[name, "hub"]["kinds"]
-        assert told.keys() == {"begin", "forecast", "backward", "weighted_forecasts", "finish_game"}
+        assert told.keys() == {"begin", "forecast", "backward", "finish_game"}
         if name != KILLED:
             assert told["forecast"] == 60 * 8
-            assert told["weighted_forecasts"] == games * 8 * (3 + 2 + 1)
             assert heard["forecast"] == 60 * (3 * 8 + 1)
         assert seen["hub", name]["bytes"] == sum(told.values())
         for other in NAMES:
@@ -68,7 +66,7 @@ def test_who_saw_what_is_counted(shown):
     assert shown.stayed == ["features", "means", "covariance", "decoder", "ridge", "decay"]
     for name in NAMES:
         assert shown.left[name]["bytes"] > seen["hub", name]["bytes"] > 1000
-        assert {"forecast", "coupling", "weighted_forecasts"} <= set(shown.left[name]["named"])
+        assert {"forecast", "coupling"} <= set(shown.left[name]["named"])
 
 
 def test_what_is_printed_has_it_all(shown):

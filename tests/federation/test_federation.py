@@ -165,7 +165,7 @@ def run_with_transcript(features, agents=3, lookback=3):
 def test_a_spread_game_lets_nothing_out_but_terms_of_sums():
     federation, agents = run_with_transcript(features=5)
     kinds = {message.kind for message in federation.transcript if message.sender != "server"}
-    assert kinds == {"forecast", "varies", "backward", "weighted_forecasts", "finish_game"}
+    assert kinds == {"forecast", "varies", "backward", "finish_game"}
     sent = np.concatenate([value.ravel() for _, value in federation.loop.post.values])
     for agent in agents:
         private = [agent._features, agent._decoder, agent._window_moments[0], agent._window_moments[1], agent._ridge]
@@ -181,8 +181,8 @@ def test_messages_of_a_spread_game_do_not_depend_on_the_feature_size():
         return [(m.sender, m.receiver, m.kind, m.bytes) for m in messages]
 
     assert sizes(1) == sizes(12)
-    game = [size for size in sizes(2) if size[2] in ("backward", "weighted_forecasts") and size[0] != "server"]
-    assert len(game) == 3 * (3 + 3)  # each of three agents, three steps backwards and three forwards
+    game = [size for size in sizes(2) if size[2] == "backward" and size[0] != "server"]
+    assert len(game) == 3 * 3  # each of three agents, three steps backwards
 
 
 def shared_run(shares, placement="central", steps=20, **change):
@@ -201,7 +201,7 @@ def shared_run(shares, placement="central", steps=20, **change):
 
 
 GREEDY, CENTRAL = {"forecast"}, {"forecast", "view", "adopt"}
-SPREAD = {"forecast", "varies", "backward", "weighted_forecasts", "finish_game"}
+SPREAD = {"forecast", "varies", "backward", "finish_game"}
 
 
 @pytest.mark.parametrize(("placement", "plays"), [

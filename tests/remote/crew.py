@@ -139,7 +139,7 @@ class Crew:
         sent = self.folder / f"{name}.{self._starts[name]}.sent"
         self._starts[name] += 1
         words = ["agent", member.encoder, "--hub", f"tls://{member.host}:{self.broker.port}/{FEDERATION}"]
-        words += ["--name", name, "--share", member.share, "--log", sent, "--wait", LONG]
+        words += ["--game", "lookback", "--name", name, "--share", member.share, "--log", sent, "--wait", LONG]
         words += ["--key", self.federation / f"{name}.seed", "--certs", self.federation / "certs"]
         for key, value in member.options.items():
             words += ["--set", f"{key}={toml(value)}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgpack
 import numpy as np
 
-from nashcast.remote.wire.format import VERSION, pack, unpack
+from nashcast.remote.wire.format import PROTOCOL, VERSION, pack, unpack
 from nashcast.remote.wire.messages import Hello, Reply
 
 EXTREME = (1e308, -1e308, 1.7e308, 1e200, 1e100, -1e60, 1e16, 5e-324, -5e-324, 2.3e-308, 0.0, 1.0)
@@ -59,12 +59,12 @@ def strange_map(rng, kind: str) -> bytes:
 
 def bad_hello(rng, name: str, others: list[str], run: int) -> bytes:
     """A hello that must be refused."""
-    good = Hello(VERSION, name, "sums", None, -1, -1)
+    good = Hello(PROTOCOL, name, "sums", None, -1, -1)
     changes = [
         {"name": others[rng.integers(len(others))]},
         {"name": ["", "a b", "x" * 65, "a\nhub: step 3", "\x1b[2J", "*", ">", name.upper()][rng.integers(8)]},
         {"share": ["all", "", "Features", "sums "][rng.integers(4)]},
-        {"version": int(rng.integers(2, 1000))},
+        {"version": int(rng.integers(3, 1000))},
         {"at": 3},
         {"at": -2, "run": -2},
         {"run": run},

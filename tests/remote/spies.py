@@ -35,11 +35,6 @@ class Confessing(PaperAgent):
         self._confess(*terms)
         return terms
 
-    def weighted_forecasts(self, t):
-        terms = super().weighted_forecasts(t)
-        self._confess(terms)
-        return terms
-
     def _confess(self, *arrays):
         if self.confession is not None:
             with self.confession.open("ab") as file:
@@ -129,14 +124,10 @@ class Spy:
         self._note("terms", *terms)
         return terms
 
-    def weighted_forecasts(self, t):
-        terms = self._agent.weighted_forecasts(t)
-        self._note("terms", terms)
-        return terms
-
-    def finish_game(self):
-        self._note("decoders", *self._agent._part.decoders)
-        answer = self._agent.finish_game()
+    def finish_game(self, totals):
+        part = self._agent._part
+        answer = self._agent.finish_game(totals)
+        self._note("decoders", *part.decoders)
         self._note("forecasts", answer.forecast)
         return answer
 

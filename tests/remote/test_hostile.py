@@ -14,7 +14,7 @@ from nashcast.remote.hub import hub as hub_module
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.checks import check_turn
 from nashcast.remote.wire.complaints import Complaints
-from nashcast.remote.wire.format import VERSION, MalformedMessage, pack, unpack
+from nashcast.remote.wire.format import PROTOCOL, MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import Begin, Close, FinishGame, Forecast, Hello, Missed, Notice, Reply, Turn
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 
@@ -110,7 +110,7 @@ class Hostile:
             await self.raw(tell_subject(FEDERATION, self.name), fuzz.bad_hello(rng, self.name, others, 5))
         for _ in range(int(rng.integers(3))):  # good ones, over and over, of which only some are true
             at, share = int(rng.integers(-1, 1)), ("forecasts", "features")[rng.integers(2)]
-            await self.hello(rng.choice([self._owner.hello(), pack(Hello(VERSION, self.name, share, None, at, at))]))
+            await self.hello(rng.choice([self._owner.hello(), pack(Hello(PROTOCOL, self.name, share, None, at, at))]))
 
     async def raw(self, subject, data):
         """Now and then with headers that nobody can read."""
@@ -249,7 +249,7 @@ def test_a_hello_in_anothers_name_is_refused_before_anything_is_done():
     remote, _ = make_remote(families(1), X, {"start": 0.0})
     remote.federation.replay(X, Y)
     before = remote.peers[0].introduced
-    hello = pack(Hello(VERSION, "agent-0", "forecasts", None, -1, -1))
+    hello = pack(Hello(PROTOCOL, "agent-0", "forecasts", None, -1, -1))
     with pytest.raises(MalformedMessage, match=r"hello.name: got 'agent-0' from 'agent-1'"):
         remote.greet(hello, "agent-1")
     assert remote.peers[0].introduced is before is not None
@@ -257,7 +257,7 @@ def test_a_hello_in_anothers_name_is_refused_before_anything_is_done():
         remote.greet(bytes(3000))
     assert remote.greet(hello, "agent-0").share == "forecasts"
     assert remote.peers[0].introduced is None
-    assert len(pack(Hello(VERSION, "n" * 64, "forecasts", b"k" * 512, 2**63 - 1, 2**63 - 1))) < 1024
+    assert len(pack(Hello(PROTOCOL, "n" * 64, "forecasts", b"k" * 512, 2**63 - 1, 2**63 - 1))) < 1024
 
 
 def test_complaints_are_few_and_all_are_counted():

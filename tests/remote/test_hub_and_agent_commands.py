@@ -114,7 +114,7 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
         assert exit_code(agent) == 0
     assert re.search(r"desk-1 shares sums\. What has left, in bytes:\n( +\w+ +[\d,]+\n)+", here.said("desk-1.log"))
     sent = json.loads(here.said("desk-2.log").splitlines()[-1])["sent"]
-    assert set(sent) == {"begin", "forecast", "backward", "weighted_forecasts", "finish_game", "envelope"}
+    assert set(sent) == {"begin", "forecast", "backward", "finish_game", "envelope"}
     assert exit_code(here.hub("--json")) == 0
     again = json.loads(here.said("hub.log").splitlines()[-1])
     assert again["summary"]["mse"] == record.about["summary"]["mse"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from nashcast.remote.hub.joint_federation import JointHub
 from nashcast.remote.wire.joint_messages import ASKS, EVENTS, LogPart, Own, Said, Told, Traits
 
 from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
@@ -88,6 +89,41 @@ def test_an_owner_killed_without_memory_reads_the_log_and_comes_back():
     line.owners["agent-01"] = make_owner(make_team()[1], line)
     found.append(run(hub.federation, X[60:], Y[60:]))
     assert_same(np.concatenate(found), whole)  # it learns from the log what it had learnt before
+
+
+def test_a_hub_that_has_gone_back_begins_another_run(tmp_path):
+    X, Y = make_stream(200)
+    hub, line = make_joint(make_team(), start=0.0)
+    run(hub.federation, X[:60], Y[:60])
+    hub.federation.save(tmp_path / "hub")
+    run(hub.federation, X[60:80], Y[60:80])
+    back = JointHub(list(line.owners), line, start=0.0)
+    back.federation.load(tmp_path / "hub")
+    before = back.run
+    run(back.federation, X[60:61], Y[60:61])
+    assert set(back.federation.health["absences"].values()) == {1}
+    assert "the log goes on to event" in back.federation.health["reasons"]["agent-00"]
+    back.renew()
+    assert back.run != before
+    assert back.federation.step == 61
+    found = run(back.federation, X[61:], Y[61:])
+    assert set(back.federation.health["absences"].values()) == {1}
+    whole = nc.Federation(make_team(), start=0.0)
+    run(whole, X[:61], Y[:61])
+    learnt = nc.Federation(make_team(), start=0.0)
+    run(learnt, X[:61], Y[:61])
+    whole.begin_anew(Y[60])
+    assert_same(found, run(whole, X[61:], Y[61:]))
+    assert np.abs(found - run(learnt, X[61:], Y[61:])).max() > 0.1  # which has forgotten nothing
+    line.owners["agent-01"] = make_owner(make_team()[1], line)  # without memory: the log of the new run is enough
+    run(back.federation, X[:5], Y[:5])
+    assert set(back.federation.health["absences"].values()) == {1}
+
+
+def test_before_the_stream_begins_there_is_no_run_to_renew():
+    hub, _ = make_joint(make_team())
+    with pytest.raises(nc.NashcastError, match="the stream has not begun"):
+        hub.renew()
 
 
 def test_a_second_input_in_a_step_is_not_published():

@@ -56,7 +56,7 @@ def test_a_masked_game_takes_no_more_turns_and_keys_are_told_once():
         before = remote.traffic["turns"]
         remote.federation.predict_one(X[t])
         remote.federation.learn_one(X[t], Y[t])
-        assert remote.traffic["turns"] - before == (5 if t >= 2 else 1)
+        assert remote.traffic["turns"] - before == (3 if t >= 2 else 1)
     told = [(step, len(masking.named)) for step, _, masking in invitations(transport)]
     assert told == [(step, count if step == 2 else 0) for step in range(2, 12) for _ in range(count)]
 
@@ -80,13 +80,13 @@ def test_agents_that_share_less_or_have_no_masks_are_mixed_but_do_not_play():
 # Who is lost
 
 
-LOST = [(17, turn, when) for turn in range(5) for when in ("before", "after")]
-LOST += [(10, 0, "before"), (10, 2, "after"), (10, 4, "after")]
+LOST = [(17, turn, when) for turn in range(3) for when in ("before", "after")]
+LOST += [(10, 0, "before"), (10, 1, "after"), (10, 2, "after")]
 
 
 @pytest.mark.parametrize(("count", "turn", "when"), LOST)
 def test_whoever_is_lost_in_a_game_is_hidden_by_others_or_there_is_no_game(count, turn, when):
-    """17 agents can spare the 8 that hide one of them; 10 cannot, and go on without a game."""
+    """17 agents can spare the 7 that hide one of them; 10 cannot, and go on without a game."""
     X, Y = make_stream(1, steps=8)
     settings, lost, asked = settings_of(2, 1), name_of(3), []
 
@@ -151,7 +151,7 @@ def test_who_may_be_missing_is_found_out_before_the_game():
         t: everybody - ({away} if t in (6, 7, 8) else {sits_out} if t in (12, 13, 14) else set()) for t in range(1, 30)
     }
     assert transport.ended == {t: players for t, players in expected.items() if t != 5}
-    assert {t for t in range(1, 30) if turns[t] == 4} == {6, 7, 8, 9, 12, 13, 14, 15}
+    assert {t for t in range(1, 30) if turns[t] == 3} == {6, 7, 8, 9, 12, 13, 14, 15}
     assert remote.federation.health["fell back"] == {"masks: 5 of 6 agents can play on; it takes more": 1}
     transport.away[sits_out] = set()  # its twin does so of itself
     np.testing.assert_allclose(
@@ -164,14 +164,14 @@ def test_a_step_in_which_few_were_weighed_is_in_no_game():
     X, Y = make_stream(1, steps=8)
 
     def lose(name, told):
-        return "before" if told.step == 4 and name in (name_of(0), name_of(1), name_of(2)) else None
+        return "before" if told.step == 4 and name in map(name_of, range(4)) else None
 
     remote, transport = make_masked(make_team(6), X, settings_of(1, 1), lose=lose)
     result = remote.federation.replay(X, Y)
     assert transport.ended.keys() == {1, 2, 3, 6, 7}
     assert remote.federation.health["fell back"] == {
-        "masks: 3 of 6 agents can play on; it takes more": 1,
-        "masks: only 3 agents have a weight in some step of the window; it takes 4": 1,
+        "masks: 2 of 6 agents can play on; it takes more": 1,
+        "masks: only 2 agents have a weight in some step of the window; it takes 3": 1,
     }
     assert_close(result, twin_of(make_team(6), transport, X, settings_of(1, 1)).replay(X, Y))
 
@@ -189,7 +189,7 @@ def test_games_with_those_who_are_there_whatever_gets_lost(seed):
     assert_close(result, twin_of(make_team(9), transport, X, settings).replay(X, Y))
     assert remote.federation.health["absences"] == {name: len(steps) for name, steps in transport.away.items() if steps}
     sizes = [len(players) for players in transport.ended.values()]
-    assert {9, 5} <= set(sizes)  # everybody, and those who were left of them with those who hide the lost one
+    assert {9, 6} <= set(sizes)  # everybody, and those who were left of them with those who hide the lost one
     health = remote.federation.health
     assert health["games"] == sum(size > 0 for size in sizes)
     assert health["games"] + health["fallbacks"] == len(range(1 + seed % 2, 40, 1 + seed % 2))
@@ -255,24 +255,24 @@ def reborn(tmp_path, X, count, only=None):
 
 
 @pytest.mark.parametrize("greeted", [True, False])
-@pytest.mark.parametrize("turn", range(4))
+@pytest.mark.parametrize("turn", range(3))
 def test_an_owner_killed_in_a_game_keeps_its_forecast_and_plays_the_next(turn, greeted, tmp_path):
-    """Turn 0: between two steps. Later: within a game, which it cannot end with new masks."""
+    """Turns 0 and 2: between two steps. Turn 1: within a game, which it cannot end with new masks."""
     X, Y = make_stream(1, steps=12)
     count, killed, asked = 6, name_of(2), []
 
     def kill(transport):
         asked.append(remote.federation.step)
-        if remote.federation.step == 6 and asked.count(6) == turn + 1 and turn < 3:
+        if remote.federation.step == 6 and asked.count(6) == turn + 1 and turn < 2:
             transport.owners[killed] = reborn(tmp_path, X, count, killed)[killed]
-        if turn == 3 and remote.federation.step == 7 and asked.count(7) == 1:  # after the last turn of step 6, untold
+        if turn == 2 and remote.federation.step == 7 and asked.count(7) == 1:  # after the last turn of step 6, untold
             transport.owners[killed] = reborn(tmp_path, X, count, killed)[killed]
 
-    transport = Watched(reborn(tmp_path, X, count), before=None if greeted and turn in (0, 3) else kill)
+    transport = Watched(reborn(tmp_path, X, count), before=None if greeted and turn in (0, 2) else kill)
     remote = RemoteAgents(list(transport.owners), transport, masked=True, **settings_of(1, 1))
     forecasts = []
     for t in range(12):
-        if greeted and ((turn == 0 and t == 6) or (turn == 3 and t == 7)):
+        if greeted and ((turn == 0 and t == 6) or (turn == 2 and t == 7)):
             transport.owners[killed] = reborn(tmp_path, X, count, killed)[killed]
             remote.greet(transport.owners[killed].hello())
         forecasts.append(remote.federation.predict_one(X[t]))
@@ -280,15 +280,15 @@ def test_an_owner_killed_in_a_game_keeps_its_forecast_and_plays_the_next(turn, g
     twin = twin_of(make_team(count, forgetting=0.95), transport, X, settings_of(1, 1))
     np.testing.assert_allclose(forecasts, twin.replay(X, Y).forecasts[:, 0], rtol=1e-12)
     assert remote.federation.health["absences"] == {}
-    missed = greeted is False or turn in (1, 2)
+    missed = greeted is False or turn == 1
     assert remote.federation.health["games"] == 11 - missed
     assert transport.ended[8] == set(transport.owners)
     if missed:
         ((why, times),) = remote.federation.health["fell back"].items()
         assert times == 1
         assert why.startswith(f"masks: 5 of 6 agents can play on; it takes more ({killed}: '{killed}': ")
-        assert ("no verified key of" in why) == (turn in (0, 3))
-        assert ("begun before the agent was started" in why) == (turn in (1, 2))
+        assert ("no verified key of" in why) == (turn in (0, 2))
+        assert ("begun before the agent was started" in why) == (turn == 1)
 
 
 @pytest.mark.parametrize("greeted", [True, False])
@@ -313,7 +313,7 @@ def test_owners_killed_between_any_two_turns_go_on(tmp_path):
     rng, kills = np.random.default_rng(2), []
 
     def kill(transport):
-        if rng.random() < 0.15:
+        if rng.random() < 0.25:
             name = name_of(rng.integers(9))
             transport.owners[name] = reborn(tmp_path, X, 9, name)[name]
             kills.append(name)
@@ -326,7 +326,7 @@ def test_owners_killed_between_any_two_turns_go_on(tmp_path):
     assert_close(result, twin_of(make_team(9, forgetting=0.95), transport, X, settings_of(1, 1)).replay(X, Y))
     assert remote.federation.health["absences"] == {}
     assert len(kills) > 8
-    assert {5, 9} <= {len(players) for players in transport.ended.values()}
+    assert {6, 9} <= {len(players) for players in transport.ended.values()}
     health = remote.federation.health
     assert 24 - len(kills) <= health["games"] < 24 == health["games"] + health["fallbacks"]
 
@@ -377,18 +377,18 @@ def test_a_hub_killed_at_any_moment_goes_on_and_is_answered_alike(seed, tmp_path
 
 def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
     X, Y = make_stream(1, steps=8)
-    lost, asked, settings = name_of(3), [], settings_of(1, 1)
+    lost, asked, settings = name_of(3), [], settings_of(2, 1)
 
     def lose(name, told):
         asked.append(told.step)
-        return "before" if (name, told.step) == (lost, 4) and asked.count(4) > 9 else None
+        return "before" if (name, told.step) == (lost, 4) and asked.count(4) > 17 else None
 
     def before(transport):
         if max((masking.attempt for *_, masking in invitations(transport)), default=0) == 1:
             transport.before = None
             raise Crash
 
-    remote, transport = make_masked(make_team(9), X, settings, lose=lose, before=before)
+    remote, transport = make_masked(make_team(17), X, settings, lose=lose, before=before)
     forecasts, crashes = [], 0
     while len(forecasts) < 8:
         t = len(forecasts)
@@ -402,8 +402,8 @@ def test_a_hub_killed_in_a_second_attempt_has_no_game_in_that_step(tmp_path):
             remote = RemoteAgents(list(transport.owners), transport, masked=True, **settings)
             remote.federation.load(tmp_path / "hub.npz")
     assert crashes == 1
-    assert transport.ended.keys() == {1, 2, 3, 5, 6, 7}
-    twin = twin_of(make_team(9), transport, X, settings)
+    assert transport.ended.keys() == {2, 3, 5, 6, 7}
+    twin = twin_of(make_team(17), transport, X, settings)
     np.testing.assert_allclose(forecasts, twin.replay(X, Y).forecasts[:, 0], rtol=1e-12)
     ((why, times),) = remote.federation.health["fell back"].items()
     assert times == 1
@@ -434,7 +434,7 @@ def test_too_few_agents_are_told_in_health_and_nobody_is_asked_for_terms():
     remote, transport = make_masked(make_team(6), X, settings_of(2, 1))  # random features take 8
     plain = nc.paper_federation(make_team(6), **settings_of(2, 1) | {"game": None})
     assert_close(remote.federation.replay(X, Y), plain.replay(X, Y))
-    assert remote.federation.health["fell back"] == {"masks: 6 agents can play; it takes 8": 6}
+    assert remote.federation.health["fell back"] == {"masks: 6 agents can play; it takes 7": 6}
     assert list(invitations(transport)) == []
     none = make_team(6, share="forecasts")
     remote, transport = make_masked(none, X, settings_of(2, 1))

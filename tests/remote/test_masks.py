@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 import nashcast as nc
-from nashcast.games.lookback.spread import AgentPart, ServerPart
+from nashcast.games.lookback.spread import AgentPart, Invitation, ServerPart
 from nashcast.remote.masking import masks
 from nashcast.remote.masking import rule as mask_rule
 from nashcast.remote.masking.masks import MaskedAgent, MaskRefused, MasksDoNotCancel, sum_masked, told
@@ -475,26 +475,25 @@ def parts_of(game, names, present):
     for i, name in enumerate(names):
         if name in present:
             moments = (game.mean[i], game.cov[i]) if noisy else (None, None)
-            own = np.ascontiguousarray(game.w[:, i]), game.y, game.start[i], game.gamma[i], game.alpha[i], noisy
-            parts[name] = AgentPart(game.Z[i], *moments, *own)
+            invitation = Invitation(game.y, np.ascontiguousarray(game.w[:, i]), game.start[0], noisy)
+            parts[name] = AgentPart(game.Z[i], *moments, game.gamma[i], game.alpha[i], invitation)
     return parts
 
 
-def play(parts, lookback, y_dim, add, tell=lambda *arrays: None):
-    """A spread game; `add` gives the sums over agents of the arrays each of them sends."""
-    server = ServerPart(lookback, y_dim)
-    for back in range(lookback):
+def play(parts, weights, add, tell=lambda *arrays: None):
+    """A spread game; `add` gives the sums over agents of the arrays each of them sends.
+
+    weights: of all agents, (lookback, agents).
+    """
+    server = ServerPart()
+    for back in range(len(weights)):
         sums = add(f"backward {back}", {name: part.backward(back) for name, part in parts.items()})
         carry, shift, _ = server.solve(back, *sums[:2])
-        tell(carry, shift, sums[2])
+        tell(carry, shift, *sums[2:])
         for part in parts.values():
-            part.receive(back, carry, shift, sums[2])
-    for t in range(lookback):
-        (forecasts,) = add(f"forward {t}", {name: (part.weighted_forecasts(t),) for name, part in parts.items()})
-        point = server.point(t, forecasts)
-        tell(point)
-        for part in parts.values():
-            part.forward(t, point)
+            part.receive(back, carry, shift, *sums[2:])
+    for part in parts.values():
+        part.play(weights.sum(axis=1))
     return {name: (part.forecasts.copy(), part.decoders.copy()) for name, part in parts.items()}
 
 
@@ -536,15 +535,15 @@ def test_a_game_under_masks_is_the_game(N, T, p, noisy):
     agents = team(names)
     for step in range(2):
         masked = Masked(agents, step, 0)
-        found = play(parts_of(game, names, names), T, p, masked.add, masked.tell)
-        expected = play(parts_of(game, names, names), T, p, plainly)
-        assert len(masked.rounds) == 2 * T
+        found = play(parts_of(game, names, names), game.w, masked.add, masked.tell)
+        expected = play(parts_of(game, names, names), game.w, plainly)
+        assert len(masked.rounds) == T
         for name in names:
             for a, b in zip(found[name], expected[name], strict=True):
                 assert relative(a, b) <= 1e-12
 
 
-ROUNDS = [f"{way} {t}" for way in ("backward", "forward") for t in range(3)]
+ROUNDS = [f"backward {back}" for back in range(3)]
 
 
 @pytest.mark.parametrize("when", ROUNDS)
@@ -553,29 +552,29 @@ def test_a_game_goes_on_without_those_who_drop_out(when):
     game, agents = random_game(4, N=9, p=p, T=T, noisy=True, prior=False), team(names)
     masked = Masked(agents, 7, 0, gone={"agent-05": {when}})
     with pytest.raises(Dropout) as lost:
-        play(parts_of(game, names, names), T, p, masked.add, masked.tell)
+        play(parts_of(game, names, names), game.w, masked.add, masked.tell)
     (missing,) = lost.value.args
     assert missing == {"agent-05"}
     with pytest.raises(MaskRefused, match="leaves out 1 of the agents"):  # what would show the missing one's terms
-        play(parts_of(game, names, ALL - missing), T, p, Masked(agents, 7, 1).add)
+        play(parts_of(game, names, ALL - missing), game.w, Masked(agents, 7, 1).add)
     kept = next_present([set(names)], missing, 7)
     assert kept is not None
     again = Masked(agents, 7, 1)
-    found = play(parts_of(game, names, kept), T, p, again.add, again.tell)
-    expected = play(parts_of(game, names, kept), T, p, plainly)
+    found = play(parts_of(game, names, kept), game.w[:, [n in kept for n in names]], again.add, again.tell)
+    expected = play(parts_of(game, names, kept), game.w[:, [n in kept for n in names]], plainly)
     assert found.keys() == kept
     assert again.rounds == ROUNDS
     for name in kept:
         assert relative(found[name][0], expected[name][0]) <= 1e-12
     back = Masked(agents, 8, 0)  # the next step is played by all again
-    assert play(parts_of(game, names, names), T, p, back.add, back.tell).keys() == set(names)
+    assert play(parts_of(game, names, names), game.w, back.add, back.tell).keys() == set(names)
 
 
 def test_an_agent_that_is_told_other_sums_is_not_added_up():
     names, game = names_of(5), random_game(4, N=5, p=1, T=3, noisy=False, prior=False)
     masked = Masked(team(names), 0, 0, lied_to="agent-02")
     with pytest.raises(MasksDoNotCancel, match="of the others: agent-02"):
-        play(parts_of(game, names, names), 3, 1, masked.add, masked.tell)
+        play(parts_of(game, names, names), game.w, masked.add, masked.tell)
     assert masked.rounds == ["backward 0", "backward 1"]
 
 
@@ -589,7 +588,7 @@ def test_a_hub_that_gives_nobody_else_weight_sees_one_agents_terms():
         own.append((terms["agent-00"][0], masked.add(round_name, terms)[0]))
         return [own[-1][1], *plainly(round_name, terms)[1:]]
 
-    play(parts_of(game, names, names), 3, 1, add, masked.tell)
+    play(parts_of(game, names, names), game.w, add, masked.tell)
     for term, total in own[:3]:
         np.testing.assert_allclose(total, term, rtol=1e-12)
 
@@ -606,7 +605,7 @@ def test_sums_over_no_more_agents_than_the_look_back_show_every_term(N, shown):
         sums.append(plainly(round_name, sent))
         return sums[-1]
 
-    play(parts_of(game, names, names), T, 1, add, lambda *arrays: carries.append(arrays[0]))
+    play(parts_of(game, names, names), game.w, add, lambda *arrays: carries.append(arrays[0]))
     b = np.vstack([carries[T - 1] @ game.w[1:][::-1], game.w[0]])
     found = np.linalg.lstsq(b, sums[T - 1][0], rcond=None)[0]
     errors = [relative(np.outer(b[:, i], found[i]), terms[T - 1][i]) for i in range(N)]
@@ -631,7 +630,7 @@ def shown_of_one(N, T, noisy):
             all_sums.extend(a.ravel() for a in sums)
             return sums
 
-        play(parts_of(played, names, names), T, p, add)
+        play(parts_of(played, names, names), played.w, add)
         return np.concatenate(all_sums)
 
     slopes = []
@@ -666,11 +665,15 @@ def test_the_numbers_in_the_sums_are_counted_as_they_are_sent():
         names, counts = names_of(2), []
 
         def add(round_name, terms, counts=counts):
-            counts.extend(a.size for a in plainly(round_name, terms))
+            counts.append([a.size for a in plainly(round_name, terms)])
             return plainly(round_name, terms)
 
-        play(parts_of(random_game(1, N=2, p=p, T=T, noisy=True, prior=False), names, names), T, p, add)
-        assert least_present(T, p, noisy=True) == max(3, -(-sum(counts) // (T * p * (p + 1) // 2)) + 1)
+        game = random_game(1, N=2, p=p, T=T, noisy=True, prior=False)
+        play(parts_of(game, names, names), game.w, add)
+        *others, surprises = np.sum(counts, axis=0)
+        numbers, more = T * p * (p + 1) // 2, (T - 1) * p * p  # of one agent, without and with what surprises have
+        bounds = np.ceil([sum(others) / numbers, (sum(others) + surprises) / (numbers + more)])
+        assert least_present(T, p, noisy=True) == max(3, *(bounds + 1))
 
 
 def test_the_largest_sum_that_may_happen_does_not_wrap():

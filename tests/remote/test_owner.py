@@ -220,7 +220,7 @@ def test_a_long_absence_is_made_up_for_over_several_turns(monkeypatch):
 def test_a_step_is_refused_unless_the_agent_is_at_it():
     owner = begun()
     before = everything(owner)
-    for call in (FORECAST, m.View(), m.Adopt(Sync(ONE, None)), JOIN, m.Backward(0), m.FinishGame()):
+    for call in (FORECAST, m.View(), m.Adopt(Sync(ONE, None)), JOIN, m.Backward(0), m.FinishGame(np.ones(2))):
         assert asked(owner, 3, call).reason == "at step 0, not 3"
     assert asked(owner, 3, m.Close(1, None, ONE), m.LearnLate(0, 2, ONE)).reason == ""
     assert everything(owner)[0] == before[0]
@@ -257,7 +257,7 @@ def test_the_moves_of_a_game_are_made_in_order():
     assert asked(owner, 2, m.Backward(0)).reason == ""
     assert asked(owner, 2, m.Backward(0)).reason == ""  # the very same turn: its reply may have got lost
     assert asked(owner, 2, m.Missed(0, 0), m.Backward(0)).reason == "got backward 0, expected receive 0"
-    assert asked(owner, 2, m.FinishGame()).reason == "got finish_game, expected receive 0"
+    assert asked(owner, 2, m.FinishGame(np.ones(2))).reason == "got finish_game, expected receive 0"
     quiet = m.JoinGame(JOIN.invitation._replace(noisy=False))
     told = asked(owner, 2, quiet).reason
     assert told == "join_game.noisy: got False, expected True: this agent's features vary"

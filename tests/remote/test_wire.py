@@ -32,7 +32,7 @@ from nashcast.remote.owner.owner import AT_ONCE
 from nashcast.remote.wire import checks as c
 from nashcast.remote.wire import format as wire
 from nashcast.remote.wire import messages as m
-from nashcast.remote.wire.format import LIMITS, VERSION, Limits, MalformedMessage, pack, type_name, unpack
+from nashcast.remote.wire.format import LIMITS, PROTOCOL, VERSION, Limits, MalformedMessage, pack, type_name, unpack
 from nashcast.remote.wire.quick import NotAsWritten, read_as_written
 from nashcast.remote.wire.shapes import sizes_of
 
@@ -98,7 +98,7 @@ def test_every_message_comes_back_to_the_bit(kind):
         assert msgpack.unpackb(data)["v"] == VERSION
 
 
-@pytest.mark.parametrize("result", [np.ones((2, 3)), b"", b"masked", Answer(None, "away")], ids=repr)
+@pytest.mark.parametrize("result", [b"", b"masked", Answer(None, "away")], ids=repr)
 def test_every_plain_result_comes_back(result):
     assert same(unpack(pack(m.Reply(1, (result,), "", 0.5)), (m.Reply,)).results[0], result)
 
@@ -173,11 +173,11 @@ def test_the_quick_way_and_the_careful_one_read_the_same(monkeypatch):
 
 def samples():
     rng = np.random.default_rng(5)
-    terms = BackwardTerms(rng.standard_normal((2, 2)), rng.standard_normal(2), np.zeros(0))
+    terms = BackwardTerms(rng.standard_normal((2, 2)), rng.standard_normal(2), np.zeros(0), np.zeros(0))
     return [
-        m.Hello(VERSION, "desk-3", "sums", b"keys", 12, 2**62),
+        m.Hello(PROTOCOL, "desk-3", "sums", b"keys", 12, 2**62),
         m.Turn(300, (m.Begin(2, np.ones(1), 2**62, 3, 5), m.Receive(1, BackwardSums(*terms)), CLOSE, m.View())),
-        m.Reply(300, (m.Introduced(3, False, True, "features"), terms, b"x", np.ones(3)), "", 0.01),
+        m.Reply(300, (m.Introduced(3, False, True, "features"), terms, b"x", Answer(np.ones(3))), "", 0.01),
         m.Notice(7, "absent", ("desk-3", "a"), (b"1", b"2")),
         m.StepRecord(5, 9, np.array([np.nan, 1.0])),
     ]
@@ -388,7 +388,7 @@ def test_a_missing_package_prints_its_line(monkeypatch):
 
 def test_calls_are_methods_of_the_protocol_and_their_arguments():
     kinds = {type_name(call): call for call in CALLS}
-    assert len(kinds) == len(CALLS) == 13
+    assert len(kinds) == len(CALLS) == 11
     ends = {"close", "missed", "learn_late"}  # these say which step, so that each is done once
     beside = {"begin": ["run"], "forecast": ["features"], "join_game": ["masking"]}
     for kind in kinds.keys() - ends:
@@ -402,29 +402,30 @@ def test_calls_are_methods_of_the_protocol_and_their_arguments():
     assert set(m.LEAST_SHARE) < set(kinds)
     assert {*m.RESULTS.values(), bytes, m.Refused} == set(RESULTS)
     assert set(m.MASKED) < set(m.RESULTS)
-    assert kinds.keys() - m.RESULTS.keys() == {"join_game", "receive", "forward"} | ends
+    assert kinds.keys() - m.RESULTS.keys() == {"join_game", "receive"} | ends
     # What an agent has learnt never leaves it whole.
     assert "save" not in kinds
 
 
-def test_the_noise_tensor_has_the_size_the_game_gives_it():
+def test_noise_and_surprise_have_the_sizes_the_game_gives_them():
     for p, T, noisy in ((1, 1, True), (1, 3, True), (2, 3, True), (3, 4, True), (2, 3, False)):
         Z, spread = np.ones((T, p, 2)), np.zeros((T, p, p, 2, 2)) if noisy else None
-        part = AgentPart(Z, None, spread, np.ones(T), np.ones((T, p)), np.zeros(p), 1.0, 0.0, noisy)
+        part = AgentPart(Z, None, spread, 1.0, 0.0, Invitation(np.ones((T, p)), np.ones(T), np.zeros(p), noisy))
         for back in range(T):
             sizes, k = sizes_of(m.Dimensions(1, p, 2, T, noisy), m.Backward(back)), (back + 1) * p
-            *_, tensor = part.backward(back)
-            assert sizes["n"] == tensor.size
-            part.receive(back, np.eye(k), np.zeros(k), tensor)
+            *_, tensor, surprise = part.backward(back)
+            assert (sizes["n"], sizes["s"]) == (tensor.size, surprise.size)
+            part.receive(back, np.eye(k), np.zeros(k), tensor, surprise)
 
 
 # Everything the checks refuse, in words
 
 DIMENSIONS = m.Dimensions(x_dim=2, y_dim=1, features=4, lookback=3, noisy=True)
-SENDER = m.Hello(VERSION, "desk-3", "features", None, 4, 7)
+SENDER = m.Hello(PROTOCOL, "desk-3", "features", None, 4, 7)
 INTRODUCED = m.Introduced(4, False, True, "features")
 VIEW = GameView(np.ones((3, 1, 4)), np.ones((3, 1, 4)), np.ones((3, 1, 1, 4, 4)), 1.0, 0.0)
-TERMS = BackwardTerms(np.ones((2, 2)), np.ones(2), np.ones(15))
+TERMS = BackwardTerms(np.ones((2, 2)), np.ones(2), np.ones(15), np.ones(6))
+FINISH = m.FinishGame(np.ones(3))
 ONE = np.ones(1)
 
 FORECASTS = m.Forecast(np.ones(2), True)
@@ -437,9 +438,8 @@ GOOD_RESULTS = [
     (m.View(), VIEW._replace(means=None, covariance=None)),
     (m.Adopt(Sync(ONE, None)), Answer(ONE)),
     (m.Backward(1), TERMS),
-    (m.Backward(2), BackwardTerms(np.ones((3, 3)), np.ones(3), np.ones(0))),
-    (m.WeightedForecasts(1), np.ones(2)),
-    (m.FinishGame(), Answer(ONE)),
+    (m.Backward(2), BackwardTerms(np.ones((3, 3)), np.ones(3), np.ones(0), np.ones(12))),
+    (FINISH, Answer(ONE)),
 ]
 
 BAD_RESULTS = [
@@ -469,10 +469,9 @@ BAD_RESULTS = [
     (m.Backward(1), TERMS._replace(offset=np.ones(3)), "backward.offset: got shape (3,), expected (2,)"),
     (m.Backward(1), TERMS._replace(tensor=np.ones(0)), "backward.tensor: got shape (0,), expected (15,)"),
     (m.Backward(2), TERMS, "backward.coupling: got shape (2, 2), expected (3, 3)"),
-    (m.WeightedForecasts(0), np.ones(2), "weighted_forecasts: got shape (2,), expected (3,)"),
-    (m.WeightedForecasts(1), np.array([1.0, np.inf]), "weighted_forecasts[1] is inf"),
-    (m.WeightedForecasts(1), b"", "weighted_forecasts: got bytes, expected ndarray"),
-    (m.FinishGame(), Answer(np.ones(2)), "finish_game: got shape (2,), expected (1,)"),
+    (m.Backward(1), TERMS._replace(surprise=np.ones(4)), "backward.surprise: got shape (4,), expected (6,)"),
+    (m.Backward(1), b"", "backward: got bytes, expected backward_terms"),
+    (FINISH, Answer(np.ones(2)), "finish_game: got shape (2,), expected (1,)"),
 ]
 
 
@@ -556,23 +555,21 @@ def test_replies_keep_step_order_and_count():
 
 def test_masked_terms_are_bytes_and_nothing_else_is():
     masked = DIMENSIONS._replace(masked=True)
-    turn = m.Turn(1, (m.Backward(1), m.WeightedForecasts(1), m.FinishGame()))
-    terms = bytes(16 + 16 * (4 + 2 + 15 + 1))  # a tag, then 16 bytes for each number and for a 1
-    results = (terms, bytes(16 + 16 * (2 + 1)), Answer(ONE))
+    turn = m.Turn(1, (m.Backward(1), FINISH))
+    terms = bytes(16 + 16 * (4 + 2 + 15 + 6 + 1))  # a tag, then 16 bytes for each number and for a 1
+    results = (terms, Answer(ONE))
     assert all(map(same, answer(turn, *results, dimensions=masked), results))
     for changed, words in [
-        ((TERMS, *results[1:]), "backward: got backward_terms, expected bytes"),
-        ((terms[1:], *results[1:]), "backward: got 367 bytes, expected 368 under masks"),
-        ((terms, np.ones(2), results[2]), "weighted_forecasts: got ndarray, expected bytes"),
-        ((terms, terms, results[2]), "weighted_forecasts: got 368 bytes, expected 64 under masks"),
-        ((*results[:2], b""), "finish_game: got bytes, expected answer"),
-        ((terms, m.Refused("too few"), results[2]), "got 3 results, expected 2: backward, weighted_forecasts"),
-        ((terms, m.Refused("")), "weighted_forecasts: got no reason to refuse"),
-        ((terms, m.Refused("a\nb")), "weighted_forecasts.reason: got 'a.*expected 500 letters on a line"),
+        ((TERMS, results[1]), "backward: got backward_terms, expected bytes"),
+        ((terms[1:], results[1]), "backward: got 463 bytes, expected 464 under masks"),
+        ((terms, b""), "finish_game: got bytes, expected answer"),
+        ((m.Refused("too few"), results[1]), "got 2 results, expected 1: backward"),
+        ((m.Refused(""),), "backward: got no reason to refuse"),
+        ((m.Refused("a\nb"),), "backward.reason: got 'a.*expected 500 letters on a line"),
     ]:
         with pytest.raises(MalformedMessage, match=words):
             answer(turn, *changed, dimensions=masked)
-    for place in range(3):  # whoever refuses has nothing else to say in that turn
+    for place in range(2):  # whoever refuses has nothing else to say in that turn
         assert len(answer(turn, *results[:place], m.Refused("too few"), dimensions=masked)) == place + 1
     with pytest.raises(MalformedMessage, match="backward: got refused, expected backward_terms"):
         answer(turn, m.Refused("no masks"))
@@ -596,7 +593,7 @@ def test_dimensions_follow_the_calls_of_a_turn():
     assert after == m.Dimensions(2, 1, m.UNKNOWN, 2, noisy=True)
     assert c.check_turn(m.Turn(1, (start,)), "features", after._replace(masked=True)) == (2, 1, -1, 2, False, True)
     turn = m.Turn(3, (join, m.Backward(0)))
-    noisy = BackwardTerms(np.ones((1, 1)), ONE, np.ones(2))
+    noisy = BackwardTerms(np.ones((1, 1)), ONE, np.ones(2), np.ones(0))
     assert len(answer(turn, noisy, dimensions=after._replace(noisy=False))) == 1
     with pytest.raises(MalformedMessage, match=re.escape("backward.tensor: got shape (0,), expected (2,)")):
         answer(turn, noisy._replace(tensor=np.ones(0)), dimensions=after._replace(noisy=False))
@@ -604,14 +601,13 @@ def test_dimensions_follow_the_calls_of_a_turn():
     assert after.after(join._replace(masking=masking)) == after._replace(masked=True)
 
 
-SYNC, SUMS = Sync(ONE, np.ones(4), np.ones((3, 1))), BackwardSums(np.ones((2, 2)), np.ones(2), np.ones(15))
+SYNC, SUMS = Sync(ONE, np.ones(4), np.ones((3, 1))), BackwardSums(np.ones((2, 2)), np.ones(2), np.ones(15), np.ones(6))
 INVITATION = Invitation(np.ones((3, 1)), np.ones(3), ONE, True)
 MASKING = m.Masking(1, ("desk-3", "a"), np.ones((3, 2)), ("a",), (b"k" * 96,))
 GOOD_CALLS = [
     m.Begin(2, ONE, 2**63 - 1, 256, 2**63 - 1), m.Forecast(np.array([np.nan, np.inf]), False), m.View(), m.Adopt(SYNC),
     m.Adopt(Sync(ONE, None)), m.JoinGame(INVITATION), m.JoinGame(INVITATION, MASKING), m.Backward(2),
-    m.Receive(1, SUMS), m.WeightedForecasts(2),
-    m.Forward(1, np.ones(2)), m.FinishGame(), m.Close(3, SYNC, ONE), m.Close(0, None, None), m.Missed(0, 3),
+    m.Receive(1, SUMS), FINISH, m.Close(3, SYNC, ONE), m.Close(0, None, None), m.Missed(0, 3),
     m.Missed(3, 3), m.LearnLate(2**63 - 1, 3, ONE),
 ]  # fmt: skip
 BAD_CALLS = [
@@ -643,8 +639,7 @@ BAD_CALLS = [
     (m.Receive(0, SUMS), "receive.carry: got shape (2, 2), expected (1, 1)"),
     (m.Receive(1, SUMS._replace(shift=np.full(2, np.nan))), "receive.shift[0] is nan"),
     (m.Receive(1, SUMS._replace(tensor=np.ones(0))), "receive.tensor: got shape (0,), expected (15,)"),
-    (m.WeightedForecasts(3), "weighted_forecasts.t: got 3, expected 0 to 2"),
-    (m.Forward(1, np.ones(3)), "forward.point: got shape (3,), expected (2,)"),
+    (m.FinishGame(np.ones(2)), "finish_game.totals: got shape (2,), expected (3,)"),
     (m.Close(3, None, np.full(1, np.nan)), "close.target[0] is nan"),
     (m.Close(3, SYNC._replace(decoder=np.ones(3)), ONE), "close.decoder: got shape (3,), expected (4,)"),
     (m.Close(4, None, ONE), "close.step: got 4, expected one before the present step, 4"),
@@ -674,7 +669,7 @@ def test_a_bad_call_is_refused_by_name(call, words):
 
 @pytest.mark.parametrize(("place", "share"), list(enumerate(PAPER_SHARES)))
 def test_an_agent_refuses_what_its_owner_does_not_share(place, share):
-    game = "join_game backward receive weighted_forecasts forward finish_game"
+    game = "join_game backward receive finish_game"
     private = DIMENSIONS if place > 1 else DIMENSIONS._replace(features=None)
     for call in GOOD_CALLS:
         kind = m.kind_of(call)
@@ -710,7 +705,7 @@ def test_turns_out_of_place_are_refused():
 
 
 BAD_HELLOS = [
-    ({"version": 2}, "hello.version: got 2, expected 1"),
+    ({"version": 1}, "hello.version: got 1, expected 2"),
     ({"name": ""}, "hello.name: got '', expected 1 to 64 letters, digits, - or _"),
     ({"name": "a.b"}, "hello.name: got 'a.b'"),
     ({"name": "a>"}, "hello.name: got 'a>'"),

@@ -184,9 +184,7 @@ class PaperAgent:
 
     def join_game(self, invitation: Invitation) -> None:
         features = self._last(self._features)
-        targets, weights, start, noisy = invitation
-        settings = (weights, targets, start, self._ridge, self._decay, noisy)
-        self._part = AgentPart(features, *self._window_moments, *settings)
+        self._part = AgentPart(features, *self._window_moments, self._ridge, self._decay, invitation)
 
     def backward(self, back: int) -> BackwardTerms:
         return BackwardTerms(*self._own_part().backward(back))
@@ -194,14 +192,9 @@ class PaperAgent:
     def receive(self, back: int, sums: BackwardSums) -> None:
         self._own_part().receive(back, *sums)
 
-    def weighted_forecasts(self, t: int) -> np.ndarray:
-        return self._own_part().weighted_forecasts(t)
-
-    def forward(self, t: int, point: np.ndarray) -> None:
-        self._own_part().forward(t, point)
-
-    def finish_game(self) -> Answer:
+    def finish_game(self, totals: np.ndarray) -> Answer:
         part, self._part = self._own_part(), None
+        part.play(totals)
         return self.adopt(Sync(part.forecasts[-1, 0], part.decoders[-1]))
 
     @np.errstate(over="ignore", invalid="ignore")

@@ -2,7 +2,7 @@
 
 One round: `forecast`, then at times a game, then `learn`. A game is played in one of two places. Central: the server
 asks for a `view`, plays, and tells the agent what to `adopt`. Spread: the agent plays its own part; it sends only its
-terms of sums over agents (`backward`, `weighted_forecasts`) and adopts its own result (`finish_game`).
+terms of sums over agents (`backward`) and adopts its own result (`finish_game`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from nashcast.games.lookback.spread import Invitation
 
 # What an agent's owner lets leave it, from least to most. Each includes those before it.
 SHARES = ("joint", "forecasts", "sums", "moments", "features")
@@ -63,29 +65,22 @@ class Sync(NamedTuple):
     past: np.ndarray | None = None
 
 
-class Invitation(NamedTuple):
-    """A spread game begins: the window's targets, the agent's own weights, and whether anybody's features vary."""
-
-    targets: np.ndarray  # (lookback, y_dim)
-    weights: np.ndarray  # (lookback,)
-    start: np.ndarray  # (y_dim,)
-    noisy: bool
-
-
 class BackwardTerms(NamedTuple):
-    """An agent's terms of the sums at one step back: of F, of f, and of the noise tensor (empty if nothing varies)."""
+    """An agent's terms of the sums at one step back: of F and of f, and where features vary of noise and surprise."""
 
     coupling: np.ndarray
     offset: np.ndarray
     tensor: np.ndarray
+    surprise: np.ndarray
 
 
 class BackwardSums(NamedTuple):
-    """What comes back: the functionals carried one step further, their shift, and the summed noise tensor."""
+    """What comes back: the functionals carried one step further, their shift, and the sums of noise and surprise."""
 
     carry: np.ndarray
     shift: np.ndarray
     tensor: np.ndarray
+    surprise: np.ndarray
 
 
 class Participant(Protocol):
@@ -125,14 +120,8 @@ class Participant(Protocol):
 
     def receive(self, back: int, sums: BackwardSums) -> None: ...
 
-    def weighted_forecasts(self, t: int) -> np.ndarray:
-        """The agent's weighted forecasts before step t of the game, for the steps from the window's last back to t."""
-        ...
-
-    def forward(self, t: int, point: np.ndarray) -> None: ...
-
-    def finish_game(self) -> Answer:
-        """Adopt the end of the game just played."""
+    def finish_game(self, totals: np.ndarray) -> Answer:
+        """Play forward, and adopt the game's end. totals: of all agents' weights, (lookback,)."""
         ...
 
     def learn(self, target: np.ndarray | None) -> None:

@@ -177,6 +177,14 @@ class Federation(TableVerbs):
         with self._lock:
             self._present = None
 
+    def begin_anew(self, start: np.ndarray) -> None:
+        """Forget what was learnt: the stream goes on at the present step. start: its last target, (y_dim,)."""
+        with self._lock:
+            self._begin(start, self.step)
+            self._present, self._last_weights = None, None
+            self._last_objects.clear()
+            self._on_learnt()
+
     def save(self, path: str | Path) -> None:
         """Write all that has been learnt to one file, never a pickle. `load` it into a federation made the same way."""
         from nashcast.federation.state import saved

@@ -94,7 +94,7 @@ def _solved_by(solve, problem: Problem) -> Equilibrium:
 
 
 def play_spread(players: Players, window: Window, post, game) -> tuple[None, list[Answer]]:
-    """Algorithm 2 spread over the agents: only their terms of sums leave them, backwards and then forwards."""
+    """Algorithm 2 spread over the agents: only their terms of sums leave them."""
     T, p = len(window.weights), window.targets.shape[1]
     targets, start = window.targets[1:], window.targets[0]
     noisy = any(post.ask_all("varies", players))
@@ -102,16 +102,13 @@ def play_spread(players: Players, window: Window, post, game) -> tuple[None, lis
         raise NoGame(f"its noise tensor has {tensor_numbers((T - 1) * p):,} numbers: shorten the look-back")
     columns = [np.ascontiguousarray(window.weights[:, place]) for place in range(len(players))]
     post.ask_each("join_game", players, [(Invitation(targets, weights, start, noisy),) for weights in columns])
-    server = ServerPart(T, p)
+    server = ServerPart()
     for back in range(T):
-        coupling, offset, tensor = post.ask_sums("backward", players, back)
+        coupling, offset, tensor, surprise = post.ask_sums("backward", players, back)
         carry, shift, condition = server.solve(back, coupling, offset)
         check_existence(T - 1 - back, condition)
-        post.ask_all("receive", players, back, BackwardSums(carry, shift, tensor))
-    for t in range(T):
-        (forecasts,) = post.ask_sums("weighted_forecasts", players, t)
-        post.ask_all("forward", players, t, server.point(t, forecasts))
-    return None, post.ask_all("finish_game", players)
+        post.ask_all("receive", players, back, BackwardSums(carry, shift, tensor, surprise))
+    return None, post.ask_all("finish_game", players, window.weights.sum(axis=1))
 
 
 PLACEMENTS = {"central": play_centrally, "spread": play_spread}

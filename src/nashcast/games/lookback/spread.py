@@ -6,6 +6,7 @@ The agent's part is the reference solver's own code for one agent, the server's 
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,16 +18,25 @@ from nashcast.games.lookback.problem import NOTHING, Problem, layout_alike
 _QUIET = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
 
 
+class Invitation(NamedTuple):
+    """A spread game begins: the window's targets, the agent's own weights, and whether anybody's features vary."""
+
+    targets: np.ndarray  # (lookback, y_dim)
+    weights: np.ndarray  # (lookback,)
+    start: np.ndarray  # (y_dim,)
+    noisy: bool
+
+
 class AgentPart:
     """One agent's part in one game: private memory, terms out, sums in.
 
     features, means: (lookback, y_dim, features).   covariance: (lookback, y_dim, y_dim, features, features) or None.
-    weights: (lookback,).   targets: (lookback, y_dim).   start: (y_dim,).   noisy: whether any agent's features vary.
 
     decoders: β, (lookback, features).   forecasts: Ŷ, (lookback + 1, 1, y_dim).
     """
 
-    def __init__(self, features, means, covariance, weights, targets, start, ridge, decay, noisy: bool):
+    def __init__(self, features, means, covariance, ridge: float, decay: float, invitation: Invitation):
+        targets, weights, start, noisy = invitation
         T, p, d = features.shape
         flat = features.reshape(T, p * d)
         self._game = Problem(
@@ -43,14 +53,17 @@ class AgentPart:
         )
         self._noisy = noisy
         self._value, self._carry = reference.initial_value(1), np.zeros((0, 0))
-        self._terms: list[reference.Terms] = []  # the last step of the window first
+        # Of each step, the window's last one first.
+        self._terms: list[reference.Terms] = []
+        self._shifts: list[np.ndarray] = []
+        self._surprises: list[np.ndarray] = []
         self.decoders = np.empty((T, d))
         self.forecasts = np.empty((T + 1, 1, p))
         self.forecasts[0] = start
 
     @_QUIET()
-    def backward(self, back: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """This agent's terms of F - I, f and the noise tensor at one step back."""
+    def backward(self, back: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """This agent's terms of F - I, f, the noise tensor and the surprise at one step back."""
         game = self._game
         T, p = game.targets.shape
         t = T - 1 - back
@@ -60,12 +73,22 @@ class AgentPart:
         noisy = self._noisy and t > 0
         terms = reference.agents_terms(game, t, self._value, b, noisy)
         self._terms.append(terms)
-        return *reference.sums(terms), _packed(reference.noise_tensor(terms)) if noisy else np.empty(0)
+        tensor = _packed(reference.noise_tensor(terms)) if noisy else np.empty(0)
+        return *reference.sums(terms), tensor, self._surprise(t, terms) if self._noisy and back > 0 else np.empty(0)
+
+    def _surprise(self, t: int, terms: reference.Terms) -> np.ndarray:
+        """What features other than expected do to the functionals: of each ζ, and without, (k, k + 1) in one row."""
+        game = self._game
+        apart = (game.features[t] - game.means[t]).reshape(game.layout.y_dim, -1) @ terms.answers[0].gain[0]
+        moved = terms.basis[0] @ apart
+        return np.column_stack([moved @ terms.slope[0].T, moved @ terms.offset[0]]).ravel()
 
     @_QUIET()
-    def receive(self, back: int, carry: np.ndarray, shift: np.ndarray, tensor: np.ndarray) -> None:
-        """What the server found from the sums of one step back."""
+    def receive(self, back: int, carry: np.ndarray, shift: np.ndarray, tensor: np.ndarray, surprise) -> None:
+        """What the server found from the sums of one step back; the sums of noise and surprise are as they were."""
         self._carry = carry
+        self._shifts.append(shift)
+        self._surprises.append(surprise)
         if back < len(self._game.targets) - 1:
             noise = None
             if tensor.size:
@@ -73,19 +96,22 @@ class AgentPart:
             self._value = reference.carry_value(self._value, self._terms[back], shift, noise)
 
     @_QUIET()
-    def weighted_forecasts(self, t: int) -> np.ndarray:
-        """This agent's forecasts before step t, weighted by each step from the window's last back to t."""
-        return np.outer(self._game.weights[t:, 0][::-1], self.forecasts[t, 0]).ravel()
-
-    @_QUIET()
-    def forward(self, t: int, point: np.ndarray) -> None:
-        """Play step t, given ζ."""
-        game, terms = self._game, self._terms[len(self._game.targets) - 1 - t]
+    def play(self, totals: np.ndarray) -> None:
+        """Forward, along the path of ζ that follows from the sums. totals: of all agents' weights, (lookback,)."""
+        game = self._game
         (group,) = game.layout.groups
-        beta = reference.play(group, terms.answers[0], point @ terms.slope + terms.offset)[0]
-        self.decoders[t] = beta
-        Z = game.features[t].reshape(game.layout.y_dim, -1)
-        self.forecasts[t + 1, 0] = self.forecasts[t, 0] + Z @ beta
+        functionals = self._carry @ np.outer(totals[::-1], game.start[0]).ravel()
+        steps = zip(self._terms, self._shifts, self._surprises, strict=True)
+        for t, (terms, shift, surprise) in enumerate(reversed(list(steps))):
+            zeta = functionals[: len(shift)] + shift
+            beta = reference.play(group, terms.answers[0], zeta @ terms.slope + terms.offset)[0]
+            self.decoders[t] = beta
+            Z = game.features[t].reshape(game.layout.y_dim, -1)
+            self.forecasts[t + 1, 0] = self.forecasts[t, 0] + Z @ beta
+            functionals = zeta
+            if surprise.size:
+                moved = surprise.reshape(len(zeta), -1)
+                functionals = zeta - moved[:, :-1] @ zeta - moved[:, -1]
 
 
 def tensor_numbers(k: int) -> int:
@@ -122,21 +148,13 @@ def _unpacked(packed: np.ndarray, k: int) -> np.ndarray:
 class ServerPart:
     """The server's part in one spread game: sums of terms in, what all agents need out."""
 
-    def __init__(self, lookback: int, y_dim: int):
-        self._T = lookback
-        self._carries, self._shifts = [np.zeros((0, 0))], [np.zeros(0)]
+    def __init__(self):
+        self._carries = [np.zeros((0, 0))]
 
     @_QUIET()
     def solve(self, back: int, coupling: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray, Condition]:
         """Carry, shift and condition of one step back, from the summed terms."""
-        del self._carries[back + 1 :], self._shifts[back + 1 :]
+        del self._carries[back + 1 :]
         carry, shift, condition = reference.solve_sums(coupling, offset, self._carries[back])
         self._carries.append(carry)
-        self._shifts.append(shift)
         return carry, shift, condition
-
-    @_QUIET()
-    def point(self, t: int, forecasts: np.ndarray) -> np.ndarray:
-        """ζ of step t from the agents' summed weighted forecasts."""
-        back = self._T - 1 - t
-        return self._carries[back + 1] @ forecasts + self._shifts[back + 1]

@@ -163,7 +163,7 @@ class Hub:
         }
 
     def renew(self) -> None:
-        """Another run from the present step on, for a hub that has gone back: agents past it begin anew."""
+        """Another run from the present step on, for a hub that has gone back: see `RemoteAgents` and `JointHub`."""
         self._remote.renew()
 
     @property

@@ -151,8 +151,14 @@ class JointHub:
         return {"turns": rounds, **self._line.traffic}
 
     def renew(self) -> None:
-        """Another run from the present step on, for a hub that has gone back: agents begin anew."""
-        raise NashcastError("a joint game goes on from its own log: begin it anew (fresh=True) to go back.")
+        """Another run from the present step on, for a hub that has gone back: all begin anew, the mixture too.
+
+        What agents know follows from the log of their run alone, so none can keep what it learnt in another.
+        """
+        if self.loop is None:
+            raise NashcastError("the stream has not begun: no target is known yet.")
+        history = self.loop.history
+        self.federation.begin_anew(history.targets[history.now].copy())
 
     def greet(self, data: bytes, sender: str | None = None) -> Hello:
         """An agent's hello has come. Raises MalformedMessage if it is none, or not the sender's."""

@@ -3,7 +3,7 @@
 Calls without a result wait here and go out in front of the next that has one. What a step will surely ask for (the
 window's features for a central game, the first terms for a spread one, the answer to the anchor) is asked for together
 with the forecast. So a step costs one turn without a game or with a central one, one more if some agent does not share
-its features and has to correct its forecast itself, and 2T + 1 with a spread game of look-back T.
+its features and has to correct its forecast itself, and T + 1 with a spread game of look-back T.
 """
 
 from __future__ import annotations
@@ -34,13 +34,11 @@ from nashcast.remote.wire.messages import (
     Dimensions,
     FinishGame,
     Forecast,
-    Forward,
     JoinGame,
     Receive,
     Reply,
     Turn,
     View,
-    WeightedForecasts,
     kind_of,
 )
 from nashcast.remote.wire.transport import BeforeStep, Failure, Line, Run, Transport
@@ -183,12 +181,6 @@ class HubPost(Post):
 
     def _receive(self, asked: dict[int, tuple]) -> list:
         return self._wait(asked, Receive)
-
-    def _weighted_forecasts(self, asked: dict[int, tuple]) -> list:
-        return self._from_ahead("weighted_forecasts", asked, WeightedForecasts)
-
-    def _forward(self, asked: dict[int, tuple]) -> list:
-        return self._wait(asked, Forward)
 
     def _finish_game(self, asked: dict[int, tuple]) -> list:
         now = self._now()

@@ -28,13 +28,11 @@ from nashcast.remote.wire.messages import (
     Masking,
     Refused,
     Turn,
-    WeightedForecasts,
 )
 from nashcast.remote.wire.shapes import terms_shapes
 from nashcast.remote.wire.transport import Failure
 
 log = logging.getLogger(__name__)
-_ROUNDS = {"backward": Backward, "weighted_forecasts": WeightedForecasts}
 
 
 def check_masked(game: LookbackGame | None, y_dim: int, agents: int) -> None:
@@ -93,7 +91,7 @@ class MaskedHubPost(HubPost):
     def ask_sums(self, kind: str, players: Players, *arguments: Any) -> list[np.ndarray]:
         places = {self._names[i]: i for i, _ in players}
         messages = dict(zip(places, self.ask_all(kind, players, *arguments), strict=True))
-        shapes = terms_shapes(self._dimensions(players[0][0]), _ROUNDS[kind](*arguments))
+        shapes = terms_shapes(self._dimensions(players[0][0]), Backward(*arguments))
         try:
             return sum_masked(messages, shapes, messages.keys())
         except MasksDoNotCancel as error:

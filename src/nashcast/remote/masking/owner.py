@@ -30,11 +30,9 @@ from nashcast.remote.wire.messages import (
     Backward,
     Call,
     FinishGame,
-    Forward,
     JoinGame,
     Masking,
     Receive,
-    WeightedForecasts,
     kind_of,
 )
 
@@ -112,6 +110,10 @@ class OwnMasks:
             self._game = self._joined(call, step, run)
         elif self._game is None or self._game.step != step:
             raise refusal(f"{self._name!r}: this game was begun before the agent was started, with masks that are gone")
+        elif isinstance(call, FinishGame) and not np.allclose(
+            call.totals, self._game.masking.weights.sum(axis=1), rtol=1e-12, atol=0.0
+        ):
+            raise self._refusal("the total weights are not those of the weights that all are told")
 
     def after(self, call: Call, result: Any) -> Any:
         """What may be sent of a move's result. What the agent was told in it counts in all that follows."""
@@ -119,11 +121,9 @@ class OwnMasks:
         assert game is not None
         if isinstance(call, Receive):
             game.context = told(*call.sums, before=game.context)
-        elif isinstance(call, Forward):
-            game.context = told(call.point, before=game.context)
         elif isinstance(call, FinishGame):
             self._game = None
-        elif isinstance(call, Backward | WeightedForecasts):
+        elif isinstance(call, Backward):
             return self._masked(game, f"{kind_of(call)} {call[0]}", result)
         return result
 

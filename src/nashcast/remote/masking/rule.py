@@ -24,10 +24,14 @@ def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
     """
     T, p = check.integer("lookback", lookback, min=1), check.integer("y_dim", y_dim, min=1)
     sizes = [(back + 1) * p for back in range(T)]
-    equations = sum(k * k for k in sizes)
-    if noisy:
-        equations += sum(2 * k for k in sizes) + sum(_pairs(k) * (_pairs(k) + k) for k in sizes[:-1])
-    return max(LEAST, -(-equations // (T * _pairs(p))) + 1)
+    couplings, numbers = sum(k * k for k in sizes), T * _pairs(p)
+    if not noisy:
+        return max(LEAST, -(-couplings // numbers) + 1)
+    others = sum(sizes) + sum(_pairs(k) * (_pairs(k) + k) for k in sizes[:-1])  # offsets and noise tensors
+    surprises = sum(k * (k + 1) for k in sizes[1:])  # they bring private numbers of their own
+    without = -(-(couplings + others) // numbers)
+    everything = -(-(couplings + others + surprises) // (numbers + (T - 1) * p * p))
+    return max(LEAST, without + 1, everything + 1)
 
 
 def _pairs(n: int) -> int:

@@ -24,7 +24,7 @@ from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.joint_replica import NotAsPublished, Replica
 from nashcast.remote.owner.outgoing import Sent, reason_of
 from nashcast.remote.wire.checks import NAME, NAME_WORDS, check_hello
-from nashcast.remote.wire.format import VERSION, pack, unpack
+from nashcast.remote.wire.format import PROTOCOL, pack, unpack
 from nashcast.remote.wire.joint_checks import check_keys, check_told
 from nashcast.remote.wire.joint_messages import (
     FORECAST,
@@ -98,7 +98,7 @@ class JointOwner:
         """What the hub is told whenever the agent has found it."""
         at, run = (-1, -1) if self.run is None else (self._number, self.run)
         key = None if self._masks is None else self._masks.public_key
-        hello = Hello(VERSION, self._agent.name, self._agent.share, key, at, run)
+        hello = Hello(PROTOCOL, self._agent.name, self._agent.share, key, at, run)
         check_hello(hello)
         name, share = self._agent.name, self._agent.share
         return self._sent.hello(f"{name}, shares {share}, at event {at} of run {run}", pack(hello))

@@ -75,8 +75,6 @@ def contents(result: Result) -> str:
     >>> contents(Answer(np.zeros(2)))
     'forecast (2,)'
     """
-    if isinstance(result, np.ndarray):
-        return shape_text(result.shape)
     if isinstance(result, bytes):
         return f"{len(result)} bytes, masked"
     said = []
@@ -94,8 +92,7 @@ def size(result: Result) -> int:
     """Bytes of the numbers in a result."""
     if isinstance(result, bytes):
         return len(result)
-    parts = [result] if isinstance(result, np.ndarray) else result
-    return sum(part.nbytes if isinstance(part, np.ndarray) else 8 * isinstance(part, float) for part in parts)
+    return sum(part.nbytes if isinstance(part, np.ndarray) else 8 * isinstance(part, float) for part in result)
 
 
 def reason_of(error: Exception) -> str:

@@ -27,7 +27,7 @@ from nashcast.remote.masking.masks import MaskRefused
 from nashcast.remote.masking.owner import MaskSettings, OwnMasks
 from nashcast.remote.owner.outgoing import Sent, allowed, reason_of
 from nashcast.remote.wire.checks import NAME, NAME_WORDS, check_hello, check_turn
-from nashcast.remote.wire.format import VERSION, MalformedMessage, pack, unpack
+from nashcast.remote.wire.format import PROTOCOL, MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import (
     RESULTS,
     Adopt,
@@ -104,7 +104,7 @@ class Owner:
         agent, begun = self._agent, self._begun
         at, run = (-1, -1) if begun is None else (agent.step, begun.run)
         public_key = None if self._masks is None else self._masks.public_key
-        hello = Hello(VERSION, agent.name, agent.share, public_key, at, run)
+        hello = Hello(PROTOCOL, agent.name, agent.share, public_key, at, run)
         check_hello(hello)
         return self._sent.hello(f"{agent.name}, shares {agent.share}, at step {at} of run {run}", pack(hello))
 
@@ -253,7 +253,8 @@ class Owner:
             self._agent.join_game(call.invitation)
             self._game = [call]
             return None
-        move, wanted = (kind_of(call), *call[:1]), next_move(len(self._game), self._begun.lookback)
+        place = () if isinstance(call, FinishGame) else call[:1]
+        move, wanted = (kind_of(call), *place), next_move(len(self._game), self._begun.lookback)
         if move != wanted:
             raise MalformedMessage(f"got {' '.join(map(str, move))}, expected {' '.join(map(str, wanted))}")
         result = getattr(self._agent, kind_of(call))(*call)

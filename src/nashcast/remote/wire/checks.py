@@ -12,7 +12,7 @@ import numpy as np
 
 from nashcast.agents.protocol import SHARES, Answer, GameView, Sync
 from nashcast.remote.masking.masks import masked_size
-from nashcast.remote.wire.format import LIMITS, VERSION, MalformedMessage, type_name, unpack
+from nashcast.remote.wire.format import LIMITS, PROTOCOL, MalformedMessage, type_name, unpack
 from nashcast.remote.wire.forms import forms_of
 from nashcast.remote.wire.messages import (
     LEAST_SHARE,
@@ -167,10 +167,8 @@ def _check_result(kind: str, result: Result, sizes: Sizes, masked: bool) -> None
         expected = Refused
     if type(result) is not expected:
         raise MalformedMessage(f"{kind}: got {type_name(type(result))}, expected {type_name(expected)}")
-    if isinstance(result, np.ndarray):
-        _check_array(kind, result, "w", sizes)
-    elif isinstance(result, bytes):
-        if len(result) != (wanted := masked_size(terms_of(kind, sizes))):
+    if isinstance(result, bytes):
+        if len(result) != (wanted := masked_size(terms_of(sizes))):
             raise MalformedMessage(f"{kind}: got {len(result)} bytes, expected {wanted} under masks")
     elif isinstance(result, tuple):
         _check_fields(kind, result, sizes)
@@ -209,7 +207,7 @@ _WIDEST, _LONGEST, _MOST_TARGETS, _MOST_FEATURES = 65_536, 256, 1_024, 1_024
 
 # What a field must be wherever it occurs; of several, each. Arrays are in SHAPES.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "version": (VERSION.__eq__, f"{VERSION}"), "name": _NAME, "names": _NAME, "present": _NAME, "named": _NAME,
+    "version": (PROTOCOL.__eq__, f"{PROTOCOL}"), "name": _NAME, "names": _NAME, "present": _NAME, "named": _NAME,
     "public_key": _KEY, "keys": _KEY, "attempt": _between(0, 2**32 - 1),
     "share": (SHARES.__contains__, " or ".join(SHARES)), "kind": (NOTICES.__contains__, " or ".join(NOTICES)),
     "step": _between(0, _COUNT), "key": _between(0, _COUNT), "first": _between(0, _COUNT), "last": _between(0, _COUNT),

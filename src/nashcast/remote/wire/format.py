@@ -21,8 +21,9 @@ from nashcast.remote.wire.quick import NotAsWritten, read_as_written
 from nashcast.streams.extras import needed
 from nashcast.validation import describe, shape_text
 
-__all__ = ["LIMITS", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]
-VERSION = 1
+__all__ = ["LIMITS", "PROTOCOL", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]
+VERSION = 1  # of how messages are written
+PROTOCOL = 2  # of what they say: told in an agent's hello
 _VERSION, _TYPE, _DTYPE = "v", "type", "<f8"
 
 _SHORT = 4_000

@@ -93,16 +93,10 @@ class Receive(NamedTuple):
     sums: BackwardSums
 
 
-class WeightedForecasts(NamedTuple):
-    t: int
+class FinishGame(NamedTuple):
+    """totals: of the weights of all who play, at each step of the window."""
 
-
-class Forward(NamedTuple):
-    t: int
-    point: np.ndarray
-
-
-class FinishGame(NamedTuple): ...
+    totals: np.ndarray
 
 
 class Close(NamedTuple):
@@ -129,8 +123,7 @@ class LearnLate(NamedTuple):
 
 
 Call = (
-    Begin | Forecast | View | Adopt | JoinGame | Backward | Receive | WeightedForecasts | Forward | FinishGame | Close
-    | Missed | LearnLate
+    Begin | Forecast | View | Adopt | JoinGame | Backward | Receive | FinishGame | Close | Missed | LearnLate
 )  # fmt: skip
 
 
@@ -161,20 +154,18 @@ class Refused(NamedTuple):
     reason: str
 
 
-Result = Introduced | RemoteAnswer | GameView | Answer | BackwardTerms | np.ndarray | bytes | Refused
+Result = Introduced | RemoteAnswer | GameView | Answer | BackwardTerms | bytes | Refused
 
 # The result of each kind of call that has one. Where terms of sums are masked, they are bytes.
 RESULTS: dict[str, type] = {
     "begin": Introduced, "forecast": RemoteAnswer, "view": GameView, "adopt": Answer, "backward": BackwardTerms,
-    "weighted_forecasts": np.ndarray, "finish_game": Answer,
+    "finish_game": Answer,
 }  # fmt: skip
-MASKED = ("backward", "weighted_forecasts")
+MASKED = ("backward",)
 REFUSABLE = (*MASKED, "finish_game")
 
 # The least an agent's owner must share for a call to be made; "forecasts" for all others.
-LEAST_SHARE = {"view": "moments"} | dict.fromkeys(
-    ("join_game", "backward", "receive", "weighted_forecasts", "forward", "finish_game"), "sums"
-)
+LEAST_SHARE = {"view": "moments"} | dict.fromkeys(("join_game", "backward", "receive", "finish_game"), "sums")
 
 
 class Turn(NamedTuple):

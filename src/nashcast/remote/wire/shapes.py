@@ -12,36 +12,37 @@ from nashcast.remote.wire.messages import (
     Call,
     Close,
     Dimensions,
+    FinishGame,
     Forecast,
-    Forward,
     JoinGame,
     LearnLate,
     Masking,
     Receive,
     RemoteAnswer,
     StepRecord,
-    WeightedForecasts,
     kind_of,
 )
 
 Sizes = dict[str, int | None]
 NO_SIZES: Sizes = {}
 
-# The axes of every array. T: lookback.   k: (back + 1) y_dim.   n: of the noise tensor.   w: (T - t) y_dim.
+# The axes of every array. T: lookback.   k: (back + 1) y_dim.   n: of the noise tensor.   s: of the surprise.
 # N: how many play a masked game.
 SHAPES: dict[type, dict[str, str]] = {
     StepRecord: {"x": "x"}, Begin: {"target": "y"}, Forecast: {"x": "x"}, Close: {"target": "y"},
     LearnLate: {"target": "y"}, Sync: {"forecast": "y", "decoder": "d", "past": "Ty"},
-    Invitation: {"targets": "Ty", "weights": "T", "start": "y"}, Masking: {"weights": "TN"}, Forward: {"point": "w"},
-    BackwardSums: {"carry": "kk", "shift": "k", "tensor": "n"}, Answer: {"forecast": "y"},
-    BackwardTerms: {"coupling": "kk", "offset": "k", "tensor": "n"}, RemoteAnswer: {"forecast": "y", "features": "yd"},
+    Invitation: {"targets": "Ty", "weights": "T", "start": "y"}, Masking: {"weights": "TN"},
+    FinishGame: {"totals": "T"},
+    BackwardSums: {"carry": "kk", "shift": "k", "tensor": "n", "surprise": "s"}, Answer: {"forecast": "y"},
+    BackwardTerms: {"coupling": "kk", "offset": "k", "tensor": "n", "surprise": "s"},
+    RemoteAnswer: {"forecast": "y", "features": "yd"},
     GameView: {"features": "Tyd", "means": "Tyd", "covariance": "Tyydd"},
 }  # fmt: skip
 
 
 def sizes_of(dimensions: Dimensions, call: Call | None = None) -> Sizes:
     place = None
-    if isinstance(call, Backward | Receive | WeightedForecasts | Forward):
+    if isinstance(call, Backward | Receive):
         place = call[0]
         if not 0 <= place < dimensions.lookback:
             expected = f"0 to {dimensions.lookback - 1}"
@@ -60,15 +61,15 @@ def _sizes_at(dimensions: Dimensions, place: int | None) -> Sizes:
         k = (place + 1) * p
         pairs = k * (k + 1) // 2
         tensor = pairs * (pairs + k) if dimensions.noisy and place < T - 1 else 0
-        sizes |= {"k": k, "n": tensor, "w": (T - place) * p}
+        surprise = k * (k + 1) if dimensions.noisy and place > 0 else 0
+        sizes |= {"k": k, "n": tensor, "s": surprise}
     return sizes
 
 
-def terms_shapes(dimensions: Dimensions, call: Backward | WeightedForecasts) -> list[tuple[int, ...]]:
+def terms_shapes(dimensions: Dimensions, call: Backward) -> list[tuple[int, ...]]:
     """The shapes of the arrays whose terms an agent masks, one after the other."""
-    return terms_of(kind_of(call), sizes_of(dimensions, call))
+    return terms_of(sizes_of(dimensions, call))
 
 
-def terms_of(kind: str, sizes: Sizes) -> list[tuple[int, ...]]:
-    arrays = SHAPES[BackwardTerms].values() if kind == "backward" else ["w"]
-    return [tuple(sizes[axis] or 0 for axis in axes) for axes in arrays]
+def terms_of(sizes: Sizes) -> list[tuple[int, ...]]:
+    return [tuple(sizes[axis] or 0 for axis in axes) for axes in SHAPES[BackwardTerms].values()]
