@@ -173,7 +173,7 @@ def table(faults: list[dict], plain: list[dict], machine: str) -> list[str]:
 
 
 def main() -> None:
-    command = argparse.ArgumentParser(description=__doc__)
+    command = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     command.add_argument("--moments", type=int, default=100, help="kills in all")
     command.add_argument("--cuts", type=int, default=4, help="of the network, 5 seconds each; needs root")
     command.add_argument("--steps", type=int, default=2000, help="of the runs without faults")

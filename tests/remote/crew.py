@@ -128,7 +128,7 @@ class Crew:
             self.broker.restart()
             return
         if party == "hub":
-            words, network = ["hub", self.file, "--out", self.out, "--json", *self._more], None
+            words, network = ["hub", self.file, "--output", self.out, "--json", *self._more], None
         else:
             words, network = self._agent_words(party), self.members[party].network
         log = self.folder / f"{party}.log"
