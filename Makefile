@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test test-slow bench remote check format figures reproduction evaluation private clean
+.PHONY: setup demo test test-slow bench remote check format docs coverage release figures reproduction evaluation private clean
 
 setup: $(VENV)/ready-dev
 
@@ -31,6 +31,11 @@ check: $(VENV)/ready-dev
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The site, into build/site. A broken link, a page outside the navigation or a formula that cannot be read is an error.
+docs: $(VENV)/ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 figures: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/figures.py
@@ -61,4 +66,8 @@ $(VENV)/ready: requirements/run.lock pyproject.toml
 
 $(VENV)/ready-dev: requirements/dev.lock $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	touch $@
+
+$(VENV)/ready-docs: requirements/docs.lock $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.lock
 	touch $@
