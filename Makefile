@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE_TESTS := tests/agents tests/games tests/mixing tests/federation tests/encoders
 
 .PHONY: setup demo test test-slow bench remote check format docs coverage release figures reproduction evaluation private clean
 
@@ -31,6 +32,23 @@ check: $(VENV)/ready-dev
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Lines of the core that its own tests run; build/coverage/index.html shows the others.
+coverage: $(VENV)/ready-dev
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage run -m pytest -m "not slow" $(CORE_TESTS)
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage html --quiet
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage report --skip-covered
+
+# Wheel and source archive in build/release, each installed in a clean environment and tried without extras.
+release: $(VENV)/ready-dev
+	rm -rf build/release build/lib
+	$(BIN)/python -m build --no-isolation --outdir build/release .
+	for file in build/release/nashcast-*; do \
+		rm -rf build/clean && $(PYTHON) -m venv build/clean && \
+		build/clean/bin/python -m pip install --quiet --disable-pip-version-check $$file && \
+		build/clean/bin/python .ci/check_install.py || exit 1; \
+	done
+	rm -rf build/clean
 
 # The site, into build/site. A broken link, a page outside the navigation or a formula that cannot be read is an error.
 docs: $(VENV)/ready-docs
