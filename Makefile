@@ -40,7 +40,7 @@ coverage: $(VENV)/ready-dev
 	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage report --skip-covered
 
 # Wheel and source archive in build/release, each installed in a clean environment and tried without extras.
-release: $(VENV)/ready-dev
+release: $(VENV)/ready-release
 	rm -rf build/release build/lib
 	$(BIN)/python -m build --no-isolation --outdir build/release .
 	for file in build/release/nashcast-*; do \
@@ -84,6 +84,10 @@ $(VENV)/ready: requirements/run.lock pyproject.toml
 
 $(VENV)/ready-dev: requirements/dev.lock $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	touch $@
+
+$(VENV)/ready-release: requirements/release.lock $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.lock
 	touch $@
 
 $(VENV)/ready-docs: requirements/docs.lock $(VENV)/ready
