@@ -25,10 +25,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests"), str(HERE.parent / "tests"
 
 from run import processor  # noqa: E402
 
-from nashcast import Game, __version__  # noqa: E402
-
 from crew import Crew, members  # noqa: E402
 from crew_processes import die_with_parent, enter_network  # noqa: E402
+from nashcast import Game, __version__  # noqa: E402
 from networks import Cable  # noqa: E402
 
 GAMES = {"central": (Game(lookback=3), "features"), "spread": (Game(lookback=3, placement="spread"), "sums")}

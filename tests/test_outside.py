@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import nashcast
-
 from extras import skip_if
 
 ROOT = Path(__file__).parents[1]

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import nashcast
-from nashcast.cli.main import parser
-
 from extras import skip_if
+from nashcast.cli.main import parser
 from page_examples import printed
 
 ROOT = Path(__file__).parents[1]

@@ -10,13 +10,12 @@ from importlib.util import find_spec
 
 import pytest
 
+from extras import skip_if
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.cli import colours
 from nashcast.cli.checkout import from_checkout
 from nashcast.cli.main import main, parser
 from nashcast.cli.parsing import Parser
-
-from extras import skip_if
 
 
 def every_parser():

@@ -7,7 +7,6 @@ import pytest
 from nashcast.cli.main import main
 from nashcast.paper.study_table import ROW_KEYS
 from nashcast.records import study as records
-
 from recorded import recorded_data
 
 

@@ -15,7 +15,6 @@ from nashcast.experiments.config import load
 from nashcast.service.http.tokens import TokenFile
 from nashcast.service.streams.factory import make_federation
 from nashcast.service.streams.settings import SERVE, load_served
-
 from served import FILE, MEMBERS, Served, federation_file
 
 PAGES = Path(__file__).parents[2] / "docs"

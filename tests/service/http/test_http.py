@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from asking import ONE, SCOPES, ask, refused
 from nashcast import Client, InvalidInput
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.service.http.rates import Rates
 from nashcast.service.http.server import Address, bind, check_address
-
-from asking import ONE, SCOPES, ask, refused
 from served import MEMBERS, Served, series
 
 

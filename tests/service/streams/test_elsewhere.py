@@ -19,7 +19,6 @@ from nashcast.client import ServiceRefused
 from nashcast.experiments.hub_config import load
 from nashcast.remote.broker import enrolment
 from nashcast.service.streams.settings import load_served
-
 from served import Served, entries, recorded, series
 
 MEMBERS = (
