@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE_TESTS := tests/agents tests/games tests/mixing tests/federation tests/encoders
 
-.PHONY: setup demo test test-slow bench remote check format figures reproduction evaluation private clean
+.PHONY: setup demo test test-slow bench remote check format docs coverage release figures reproduction evaluation private clean
 
 setup: $(VENV)/ready-dev
 
@@ -31,6 +32,28 @@ check: $(VENV)/ready-dev
 format: $(VENV)/ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Lines of the core that its own tests run; build/coverage/index.html shows the others.
+coverage: $(VENV)/ready-dev
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage run -m pytest -m "not slow" $(CORE_TESTS)
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage html --quiet
+	COVERAGE_FILE=build/coverage/data $(BIN)/python -m coverage report --skip-covered
+
+# Wheel and source archive in build/release, each installed in a clean environment and tried without extras.
+release: $(VENV)/ready-release
+	rm -rf build/release build/lib
+	$(BIN)/python -m build --no-isolation --outdir build/release .
+	for file in build/release/nashcast-*; do \
+		rm -rf build/clean && $(PYTHON) -m venv build/clean && \
+		build/clean/bin/python -m pip install --quiet --disable-pip-version-check $$file && \
+		build/clean/bin/python .ci/check_install.py || exit 1; \
+	done
+	rm -rf build/clean
+
+# The site, into build/site. A broken link, a page outside the navigation or a formula that cannot be read is an error.
+docs: $(VENV)/ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "build/site/index.html"
 
 figures: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/figures.py
@@ -61,4 +84,12 @@ $(VENV)/ready: requirements/run.lock pyproject.toml
 
 $(VENV)/ready-dev: requirements/dev.lock $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.lock
+	touch $@
+
+$(VENV)/ready-release: requirements/release.lock $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.lock
+	touch $@
+
+$(VENV)/ready-docs: requirements/docs.lock $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.lock
 	touch $@

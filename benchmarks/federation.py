@@ -138,7 +138,7 @@ def page(record: dict[str, Any]) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--streams", metavar="LIST", help="names of declared streams (default: all)")
     parser.add_argument("--seeds", default="2024-2026", metavar="A-B", help="seeds (default: 2024-2026)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")

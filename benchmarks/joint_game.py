@@ -50,7 +50,7 @@ def seconds(game: JointGame, agents: int, together: int, steps: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--agents", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--together", type=int, default=TOGETHER_IN_CACHE, help="agents in one block (16384)")
     parser.add_argument("--steps", type=int, default=5, help="steps of which the shortest counts (5)")

@@ -157,7 +157,7 @@ def page(found: dict, hours: int) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     options.add_argument("--hours", type=int, default=4200, help="hours of each stream (default: 4200)")
     options.add_argument("--ett", type=Path, help="folder with ETTh1.csv; without it that stream is left out")
     options.add_argument("--output", type=Path, default=ROOT / "docs" / "reference" / "next-24-hours.md")

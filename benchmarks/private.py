@@ -95,7 +95,7 @@ def page(record: Mapping[str, Any]) -> str:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--agents", default=",".join(KINDS), metavar="LIST", help="kinds of agents (simple,rich)")
     parser.add_argument("--streams", default="", metavar="LIST", help="names of private streams (all)")
     parser.add_argument("--places", type=int, default=PLACES, metavar="N", help="windows of each length (8)")

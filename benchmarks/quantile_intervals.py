@@ -124,7 +124,7 @@ def scores(y: np.ndarray, said: np.ndarray, halves: np.ndarray) -> dict[str, flo
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     options.add_argument("--steps", type=int, default=1800, help="steps of each stream (default: 1800)")
     options.add_argument("--ett", type=Path, help="folder with ETTh1.csv; without it that stream is left out")
     chosen = options.parse_args()

@@ -25,10 +25,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests"), str(HERE.parent / "tests"
 
 from run import processor  # noqa: E402
 
-from nashcast import Game, __version__  # noqa: E402
-
 from crew import Crew, members  # noqa: E402
 from crew_processes import die_with_parent, enter_network  # noqa: E402
+from nashcast import Game, __version__  # noqa: E402
 from networks import Cable  # noqa: E402
 
 GAMES = {"central": (Game(lookback=3), "features"), "spread": (Game(lookback=3, placement="spread"), "sums")}
@@ -173,7 +172,7 @@ def table(faults: list[dict], plain: list[dict], machine: str) -> list[str]:
 
 
 def main() -> None:
-    command = argparse.ArgumentParser(description=__doc__)
+    command = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     command.add_argument("--moments", type=int, default=100, help="kills in all")
     command.add_argument("--cuts", type=int, default=4, help="of the network, 5 seconds each; needs root")
     command.add_argument("--steps", type=int, default=2000, help="of the runs without faults")

@@ -81,7 +81,7 @@ def main() -> None:
     before = json.loads(KEPT.read_text()) if KEPT.is_file() else {}
     studies = {name: found.get(name, before.get(name)) for name in STUDIES if name in found or name in before}
     if not found:
-        sys.exit(f"no records in {folder}: run `nashcast reproduce all --as-published --out {folder}` first")
+        sys.exit(f"no records in {folder}: run `nashcast reproduce all --as-published --output {folder}` first")
     KEPT.write_text(json.dumps(studies, indent=1) + "\n")
     PAGE.write_text(page(studies))
     print(f"wrote {KEPT.name}, {PAGE.name} and its pictures")

@@ -169,7 +169,7 @@ def measure(steps: int, memory_steps: int, long_steps: int) -> list[Row]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--steps", type=int, default=300, help="steps of which the shortest count (300)")
     parser.add_argument("--memory-steps", type=int, default=20_000, help="steps of the memory test (20000)")

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 import nashcast as nc
-from nashcast.errors import IllConditionedGame
-
 from games import random_game, stacked
+from nashcast.errors import IllConditionedGame
 from reference import exact_any_game
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from nashcast.cli.parsing import Parser
 from nashcast.cli.printed import print_json
 from nashcast.reports.formats import duration
 from speed import remote_command, serve_command
@@ -29,8 +30,8 @@ def main(arguments: Sequence[str]) -> None:
     chosen.run(chosen)
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="nashcast bench", description="Measure speed on this machine.")
+def parser() -> Parser:
+    top = Parser(prog="nashcast bench", description="Measure speed on this machine.")
     kinds = top.add_subparsers(dest="kind", metavar="WHAT", required=True)
     game = kinds.add_parser(
         "game",
@@ -40,8 +41,16 @@ def parser() -> argparse.ArgumentParser:
     )
     game.add_argument("--json", action="store_true", help="print one JSON object with the rows")
     game.add_argument("--only", choices=["paper", "growth"], help="only the paper's sizes, or only growth")
-    game.add_argument("--largest", type=_agents, default=1_000_000, metavar="N", help="agents to grow to (10⁶)")
-    game.add_argument("--seconds", type=_seconds, default=0.2, metavar="S", help="time to spend on each figure (0.2)")
+    game.add_argument(
+        "--largest",
+        type=_agents,
+        default=1_000_000,
+        metavar="N",
+        help="greatest number of agents (default: %(default)s)",
+    )
+    game.add_argument(
+        "--seconds", type=_seconds, default=0.2, metavar="S", help="seconds spent on each figure (default: %(default)s)"
+    )
     game.set_defaults(run=run)
     replay = kinds.add_parser(
         "replay",
@@ -50,7 +59,9 @@ def parser() -> argparse.ArgumentParser:
         "of many settings on all cores.",
     )
     replay.add_argument("--json", action="store_true", help="print one JSON object with the rows")
-    replay.add_argument("--sweep", type=int, default=1000, metavar="N", help="settings in the sweep, 0 for none (1000)")
+    replay.add_argument(
+        "--sweep", type=int, default=1000, metavar="N", help="settings in the sweep, 0 for none (default: %(default)s)"
+    )
     replay.set_defaults(run=run_replay)
     remote_command.add_to(kinds)
     serve_command.add_to(kinds)

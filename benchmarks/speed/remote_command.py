@@ -37,11 +37,22 @@ def add_to(kinds) -> None:
     )
     remote.add_argument("--json", action="store_true", help="print one JSON object with the rows of all tables")
     remote.add_argument(
-        "--agents", type=_count, nargs="+", default=[2, 5, 20, 50], metavar="N", help="how many (2 5 20 50)"
+        "--agents",
+        type=_count,
+        nargs="+",
+        default=[2, 5, 20, 50],
+        metavar="N",
+        help="numbers of agents (default: 2 5 20 50)",
     )
-    remote.add_argument("--steps", type=_count, default=300, metavar="N", help="steps to time in each case (300)")
     remote.add_argument(
-        "--equal-steps", type=_count, default=2000, metavar="N", help="steps to compare with one process (2000)"
+        "--steps", type=_count, default=300, metavar="N", help="steps to time in each case (default: %(default)s)"
+    )
+    remote.add_argument(
+        "--equal-steps",
+        type=_count,
+        default=2000,
+        metavar="N",
+        help="steps to compare with one process (default: %(default)s)",
     )
     remote.add_argument("--game", choices=("joint", "central", "spread"), help="only one of the games")
     remote.add_argument("--only", choices=PARTS, help="only one of the tables")

@@ -13,11 +13,17 @@ def add_to(kinds) -> None:
         "serve", help="a service of many streams under load",
         description="Default streams in one real service on this machine, posted to by producers on the same cores.",
     )  # fmt: skip
-    serve.add_argument("--streams", type=int, default=300, metavar="N", help="default streams (300)")
-    serve.add_argument("--producers", type=int, default=32, metavar="N", help="connections that post (32)")
-    serve.add_argument("--workers", type=int, metavar="N", help="processes that compute (one for each core)")
-    serve.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long to post (60)")
-    serve.add_argument("--batch", type=int, default=1, metavar="N", help="observations in one post (1)")
+    serve.add_argument("--streams", type=int, default=300, metavar="N", help="default streams (default: %(default)s)")
+    serve.add_argument(
+        "--producers", type=int, default=32, metavar="N", help="connections that post (default: %(default)s)"
+    )
+    serve.add_argument("--workers", type=int, metavar="N", help="processes that compute (default: one for each core)")
+    serve.add_argument(
+        "--seconds", type=float, default=60.0, metavar="S", help="seconds of posting (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--batch", type=int, default=1, metavar="N", help="observations in one post (default: %(default)s)"
+    )
     serve.add_argument("--json", action="store_true", help="print one JSON object")
     serve.set_defaults(run=run)
 

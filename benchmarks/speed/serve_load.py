@@ -39,7 +39,7 @@ class Server:
         for i in range(load.streams):
             (files / f"stream-{i:04d}.toml").write_text(STREAM.format(seed=i))
         self._log = (folder / "log").open("a")
-        command = [sys.executable, "-m", "nashcast", "serve", str(files), "--open", "--json", "--port", "0"]
+        command = [sys.executable, "-m", "nashcast", "serve", str(files), "--no-auth", "--json", "--port", "0"]
         command += ["--journal", str(folder / "journal"), "--rate", "1000000", "--workers", str(load.workers)]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(

@@ -30,6 +30,7 @@ from nashcast.remote.hub.hub import Hub
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.streams import Stream, concept_shift
 
+STEPS = 200
 GAME = LookbackGame(lookback=3, placement="spread")
 # All play: a spread game asks for sums only, whatever more an owner would let out.
 MEMBERS = (
@@ -219,7 +220,7 @@ def _in_one_process(stream: Stream, seed: int, sat_out: dict[str, list[int]]) ->
 
 
 def run(chosen: argparse.Namespace) -> None:
-    steps = check.integer("--steps", 200 if chosen.steps is None else chosen.steps, min=20)
+    steps = check.integer("--steps", STEPS if chosen.steps is None else chosen.steps, min=20)
     logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
     progress = Progress(shown=not chosen.json and sys.stderr.isatty())
 

@@ -15,7 +15,7 @@ from nashcast.intervals import Intervals
 from nashcast.mixing.aggregation import aggregation_rule
 from nashcast.mixing.mixture_weights import mixture_weights
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Agent",

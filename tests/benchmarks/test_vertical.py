@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from private_information import vertical
 
-from nashcast.streams import Stream, air_quality
-
 from extras import skip_if
+from nashcast.streams import Stream, air_quality
 from recorded import recorded_folder
 
 

@@ -51,7 +51,7 @@ def test_everything_is_written_beside_the_record_and_listed_with_sizes(record, c
 
 
 def test_elsewhere_in_chosen_formats_as_json(record, tmp_path, capsys):
-    run(record, "--out", tmp_path / "new" / "place", "--format", "md,pdf", "--json")
+    run(record, "--output", tmp_path / "new" / "place", "--format", "md,pdf", "--json")
     assert files(tmp_path / "new" / "place") == {"report.md", "figures/errors.pdf"}
     assert files(record) == RECORD
     listed = json.loads(capsys.readouterr().out)["files"]
@@ -95,11 +95,11 @@ def test_what_is_no_record_or_damaged_is_said_to_be(record, tmp_path):
 
 def test_where_nothing_can_be_written_nothing_is_left(record, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(NashcastError, match=r"cannot write .*report\.html: .*\. Pass --out with a folder"):
-        run(record, "--out", tmp_path / "file")
+    with pytest.raises(NashcastError, match=r"cannot write .*report\.html: .*\. Pass --output with a folder"):
+        run(record, "--output", tmp_path / "file")
     (tmp_path / "out" / "report.html").mkdir(parents=True)
     with pytest.raises(NashcastError, match=r"cannot write .*report\.html: Is a directory"):
-        run(record, "--out", tmp_path / "out")
+        run(record, "--output", tmp_path / "out")
     assert files(tmp_path / "out") == set()
 
 

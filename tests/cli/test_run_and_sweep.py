@@ -88,14 +88,14 @@ def test_a_joint_run_prints_its_members_and_the_steps_ahead(here, capsys):
 
 
 def test_json_is_one_strict_object_with_the_same_numbers(here, capsys):
-    assert main(["run", "f.toml", "--json", "--out", "out", "--seed", "6", "--set", "agents.ridge=2"]) == 0
+    assert main(["run", "f.toml", "--json", "--output", "out", "--seed", "6", "--set", "agents.ridge=2"]) == 0
     shown = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     record = read_run(here / "out")
     assert shown["record"] == "out"
     assert shown["seed"] == record.about["seed"] == 6
     assert shown["settings"]["agents"][0]["ridge"] == 2.0
     assert shown["summary"]["mse"] == record.about["summary"]["mse"]
-    assert main([*shlex.split(record.about["command"])[1:], "--out", "again"]) == 0
+    assert main([*shlex.split(record.about["command"])[1:], "--output", "again"]) == 0
     np.testing.assert_array_equal(read_run(here / "again").arrays["forecasts"], record.arrays["forecasts"])
 
 
@@ -114,12 +114,12 @@ def test_a_diverged_run_says_so_and_is_null_in_json(here, capsys):
 
 
 def test_a_record_of_other_settings_is_not_overwritten_unless_told(here, capsys):
-    assert main(["run", "f.toml", "--out", "out"]) == 0
-    assert main(["run", "f.toml", "--out", "out"]) == 0
-    assert main(["run", "f.toml", "--out", "out", "--set", "paper.every=2"]) == 1
-    assert "--out: got out, which holds a record of other settings or a damaged one." in capsys.readouterr().err
+    assert main(["run", "f.toml", "--output", "out"]) == 0
+    assert main(["run", "f.toml", "--output", "out"]) == 0
+    assert main(["run", "f.toml", "--output", "out", "--set", "paper.every=2"]) == 1
+    assert "--output: got out, which holds a record of other settings or a damaged one." in capsys.readouterr().err
     assert read_run(here / "out").about["settings"]["paper"]["every"] == 1
-    assert main(["run", "f.toml", "--out", "out", "--set", "paper.every=2", "--overwrite"]) == 0
+    assert main(["run", "f.toml", "--output", "out", "--set", "paper.every=2", "--overwrite"]) == 0
     assert read_run(here / "out").about["settings"]["paper"]["every"] == 2
 
 
@@ -153,12 +153,12 @@ def test_misuse_exits_with_2(here, capsys, arguments, words):
         (["run", "f.toml", "--steps", "0"], "f.toml: steps: got 0. Pass a whole number ≥ 1."),
         (["run", "f.toml", "--seed", "-1"], "f.toml: seed: got -1. Pass a whole number ≥ 0."),
         (
-            ["run", "f.toml", "--out", "f.toml/below"],
-            "--out: got f.toml/below, which cannot be written (Not a directory).",
+            ["run", "f.toml", "--output", "f.toml/below"],
+            "--output: got f.toml/below, which cannot be written (Not a directory).",
         ),
-        (["run", "f.toml", "--out", "/proc/nothing"], "--out: got /proc/nothing, which cannot be written ("),
+        (["run", "f.toml", "--output", "/proc/nothing"], "--output: got /proc/nothing, which cannot be written ("),
         (["sweep", "f.toml"], "f.toml: grid: got nothing. Add a table [grid]"),
-        (["sweep", "g.toml", "--out", "f.toml/below"], "cannot write results to f.toml/below: Not a directory."),
+        (["sweep", "g.toml", "--output", "f.toml/below"], "cannot write results to f.toml/below: Not a directory."),
         (["sweep", "g.toml", "--post-hoc"], "--post-hoc: got it beside sweep.tune_until."),
         (["sweep", "g.toml", "--set", "sweep.tune_until=false"], "sweep.tune_until: got nothing."),
     ],
@@ -188,7 +188,7 @@ def test_a_sweep_prints_a_ranked_table_and_how_to_run_its_winner(here, capsys):
     assert "… and 1 more settings: --top 3" in page
     assert "6 runs, " in page
     again = next(line for line in lines if line.startswith("best again: ")).removeprefix("best again: ")
-    assert main([*shlex.split(again)[1:], "--out", "best"]) == 0
+    assert main([*shlex.split(again)[1:], "--output", "best"]) == 0
     best = read_run(here / "best")
     folder = here / "runs" / "a-small-one-really-sweep"
     errors = [result["rest"] for result in Results(folder).done().values()]
@@ -201,14 +201,14 @@ def test_a_sweep_prints_a_ranked_table_and_how_to_run_its_winner(here, capsys):
 
 
 def test_the_same_sweep_continues_and_another_is_refused(here, capsys):
-    assert main(["sweep", "g.toml", "--out", "out", "--json"]) == 0
+    assert main(["sweep", "g.toml", "--output", "out", "--json"]) == 0
     first = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     files = {path: path.read_bytes() for path in (here / "out").glob("results-*")}
-    assert main(["sweep", "g.toml", "--out", "out", "--json"]) == 0
+    assert main(["sweep", "g.toml", "--output", "out", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == first["rows"]
     assert {path: path.read_bytes() for path in (here / "out").glob("results-*")} == files
     assert (first["runs"], first["settings"], first["after_the_fact"]) == (6, 3, False)
-    assert main(["sweep", "g.toml", "--out", "out", "--set", "agents.decay=0.5"]) == 1
+    assert main(["sweep", "g.toml", "--output", "out", "--set", "agents.decay=0.5"]) == 1
     refused = "folder: got out, which holds results of other settings (federation.agents[0].decay was 0, is 0.5)."
     assert refused in capsys.readouterr().err
 
@@ -234,7 +234,7 @@ def test_a_cluster_that_does_not_answer_is_told(here, capsys, monkeypatch):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_run(path, tmp_path, capsys):
     swept = "[sweep]" in path.read_text()
-    assert main(["sweep" if swept else "run", str(path), "--out", str(tmp_path / "out"), "--steps", "60"]) == 0
+    assert main(["sweep" if swept else "run", str(path), "--output", str(tmp_path / "out"), "--steps", "60"]) == 0
     assert "persistence" in capsys.readouterr().out
     assert f"nashcast {'sweep' if swept else 'run'} examples/{path.name}" in path.read_text()
 

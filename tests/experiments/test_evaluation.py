@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from extras import skip_if
 from nashcast.experiments.baselines import BASELINES
 from nashcast.experiments.evaluation import evaluate as evaluation
 from nashcast.experiments.evaluation import ours
@@ -34,8 +35,6 @@ from nashcast.records import study as records
 from nashcast.streams import Stream, concept_shift, logistic_map
 from nashcast.streams.catalog import entry
 from nashcast.streams.recordings import RECORDINGS
-
-from extras import skip_if
 
 ONE, TWO = Problem(1, 1, np.zeros(1)), Problem(3, 2, np.zeros(2))
 

@@ -194,7 +194,7 @@ def test_the_folder_is_looked_at_before_a_long_run(tmp_path):
     check_folder(tmp_path / "a", config, overwrite=False)
     check_folder(tmp_path / "a", other, overwrite=True)
     with pytest.raises(
-        nc.InvalidInput, match=r"--out: got .*a, which holds a record of other settings or a damaged one"
+        nc.InvalidInput, match=r"--output: got .*a, which holds a record of other settings or a damaged one"
     ):
         check_folder(tmp_path / "a", other, overwrite=False)
     (tmp_path / "file").write_text("")

@@ -336,7 +336,16 @@ LONG = FILE.replace("steps = 60", "steps = 400").replace("[0.5, 5]", str([round(
 @pytest.mark.slow
 def test_a_sweep_that_was_killed_goes_on_and_loses_and_repeats_nothing(tmp_path):
     plan, folder = plan_of(tmp_path, LONG), tmp_path / "out"
-    command = [sys.executable, "-m", "nashcast", "sweep", str(tmp_path / "grid.toml"), "--out", str(folder), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "nashcast",
+        "sweep",
+        str(tmp_path / "grid.toml"),
+        "--output",
+        str(folder),
+        "--json",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None and len(lines_in(folder)) < 10:
         time.sleep(0.01)
@@ -404,7 +413,16 @@ def cluster(tmp_path):
 @pytest.mark.slow
 def test_a_cluster_gives_the_same_results_though_a_worker_is_killed_half_way(tmp_path, cluster):
     plan, folder = plan_of(tmp_path, LONG), tmp_path / "out"
-    command = [sys.executable, "-m", "nashcast", "sweep", str(tmp_path / "grid.toml"), "--out", str(folder), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "nashcast",
+        "sweep",
+        str(tmp_path / "grid.toml"),
+        "--output",
+        str(folder),
+        "--json",
+    ]
     process = subprocess.Popen([*command, "--cluster", cluster.address], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     killed = cluster.processes[1]
     while process.poll() is None and not any(path.stat().st_size for path in folder.glob(f"results-*-{killed.pid}-*")):

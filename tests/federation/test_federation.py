@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from federations import random_agents, random_settings, random_stream
 
 import nashcast as nc
 from encoding import encode_step
+from federations import random_agents, random_settings, random_stream
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Participant
 from nashcast.mixing.mixture_weights import mixture_weights

@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from streams_of_owners import four_owners
 
 import nashcast as nc
 from nashcast.encoders import BuiltEncoder
+from streams_of_owners import four_owners
 
 
 class Broken:

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from federations import random_stream
 
 import nashcast as nc
+from federations import random_stream
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.federation.state_file import read_arrays, write_arrays
 

@@ -8,11 +8,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from damage import ACCIDENTS, EDITS, frame, read_plainly, sample_state, slots, sound_files
 from nashcast.errors import InvalidInput
 from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.state_file import MAX_NAME, VERSION, read_arrays, write_arrays, write_slot
-
-from damage import ACCIDENTS, EDITS, frame, read_plainly, sample_state, slots, sound_files
 
 MEGABYTE = 2**20
 

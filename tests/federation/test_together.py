@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from streams_of_owners import four_owners, pooled_errors
 
 import nashcast as nc
+from streams_of_owners import four_owners, pooled_errors
 
 
 def owners(y_dim=1):

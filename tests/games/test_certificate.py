@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-
 from games import random_game
 from reference import best_response
 

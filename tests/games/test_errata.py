@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.games.moments.features import relu_moments
-
 from games import random_game, relative, stacked
+from nashcast.games.moments.features import relu_moments
 from reference import best_response, dense_game
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from games import relative
 from nashcast.errors import IllConditionedGame
 from nashcast.games.lookback import reference
 from nashcast.games.lookback.coupling import ILL_CONDITIONED, SINGULAR, Condition, check_existence, invert
-
-from games import relative
 from reference import exact_game
 
 SOLVERS = pytest.mark.parametrize("compiled", [False, True])

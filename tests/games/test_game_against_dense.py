@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-
 from games import random_game, relative, stacked
 from reference import best_response, dense_game
 

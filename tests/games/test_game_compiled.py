@@ -10,10 +10,9 @@ from speed.compiled_loops import play_again
 from speed.random_games import random_game as game_of_size
 
 import nashcast as nc
+from games import random_game, relative
 from nashcast.games.lookback.compiled.passes import play, play_on_many_cores
 from nashcast.games.lookback.compiled.solve import new_workspace, plan_of, play_arguments
-
-from games import random_game, relative
 
 
 def compiled(game):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.games.lookback import game as game_module
-
 from games import random_game
+from nashcast.games.lookback import game as game_module
 
 T, N, P, D = 3, 2, 1, 2
 

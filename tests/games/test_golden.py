@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from golden import trace
 from nashcast.agents.decoders import window_decoder
 from nashcast.games.moments.features import relu_moments
-
-from golden import trace
 from reference import dense_game
 
 

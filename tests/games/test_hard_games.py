@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from games import random_game, relative, stacked
 from hard_games import compare, hard_game
 from nashcast.games.lookback import root_solver
-
-from games import random_game, relative, stacked
 
 
 @pytest.mark.parametrize("seed", range(15))

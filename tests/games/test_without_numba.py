@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from games import random_game, stacked
 from nashcast import seeds
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.games.moments.features import clipped_moments, relu_moments
-
-from games import random_game, stacked
 
 TESTS = Path(__file__).parents[1]
 SEEDS = range(12)

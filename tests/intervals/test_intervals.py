@@ -7,7 +7,6 @@ import nashcast as nc
 from nashcast.intervals import Intervals
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.intervals.residuals import PRIOR
-
 from reference.intervals import plain_widths
 
 NOMINAL = np.array(COVERAGES)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from nashcast.mixing import boa, error_scale
-
 import plain_rules as plain
+from nashcast.mixing import boa, error_scale
 
 
 def test_equal_priors_give_the_plain_loop_in_every_column():

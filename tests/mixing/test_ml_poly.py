@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+import plain_rules as plain
 from nashcast.mixing import error_scale, ml_poly
 from nashcast.mixing.aggregation import aggregation_rule
-
-import plain_rules as plain
 
 
 def run(forecasts, targets, awake=None, labelled=None):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from golden import trace
 from nashcast.encoders.transformer import Transformer, weight_shapes
 from nashcast.games.moments.features import echo_moments, relu_moments
 from nashcast.paper.departures import Departures, Sampler
@@ -15,8 +16,6 @@ from nashcast.paper.published_run import PublishedSeries, PublishedSettings, rep
 from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line, row, rows
 from nashcast.streams import Stream
-
-from golden import trace
 from recorded import recorded_data
 from reference import dense_game
 

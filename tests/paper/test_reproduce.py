@@ -7,7 +7,6 @@ import pytest
 from nashcast.cli.main import main
 from nashcast.paper.study_table import ROW_KEYS
 from nashcast.records import study as records
-
 from recorded import recorded_data
 
 
@@ -19,7 +18,7 @@ def reproduced(capsys, *arguments):
 @pytest.mark.slow
 def test_table1_of_random_features(capsys, tmp_path):
     recorded_data("boc")
-    words = ["table1", "--as-published", "--models", "rfn", "--seeds", "2024", "--no-report", "--out", str(tmp_path)]
+    words = ["table1", "--as-published", "--models", "rfn", "--seeds", "2024", "--no-report", "--output", str(tmp_path)]
     rows = reproduced(capsys, *words)
     assert len(rows) == 20
     for row in rows:
@@ -39,7 +38,7 @@ def test_table1_of_random_features(capsys, tmp_path):
 
 
 def test_a_study_with_its_report(capsys, tmp_path):
-    assert main(["reproduce", "relu-growth", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "relu-growth", "--output", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "hard sigmoid" in shown
     folder = tmp_path / "relu-growth"
@@ -51,7 +50,7 @@ def test_a_study_with_its_report(capsys, tmp_path):
 
 
 def test_echo_states_fall_silent_on_raw_data(capsys, tmp_path):
-    rows = reproduced(capsys, "normalisation", "--no-report", "--out", str(tmp_path))
+    rows = reproduced(capsys, "normalisation", "--no-report", "--output", str(tmp_path))
     silent = {(row["data"], row["activation"]): row["silent"] for row in rows}
     assert silent["raw", "hard sigmoid"] > 0.2
     assert silent["divided by maxima", "hard sigmoid"] < 0.01
@@ -59,7 +58,7 @@ def test_echo_states_fall_silent_on_raw_data(capsys, tmp_path):
 
 
 def test_weights_are_steadier_with_the_game_for_echo_states(capsys, tmp_path):
-    rows = reproduced(capsys, "weights", "--models", "esn", "--no-report", "--out", str(tmp_path))
+    rows = reproduced(capsys, "weights", "--models", "esn", "--no-report", "--output", str(tmp_path))
     moves = {(row["dataset"], row["game"]): row["moves"] for row in rows}
     assert moves["concept", "yes"] < moves["concept", "no"]
     assert moves["periodic", "yes"] < moves["periodic", "no"]
@@ -67,7 +66,7 @@ def test_weights_are_steadier_with_the_game_for_echo_states(capsys, tmp_path):
 
 def test_runtime_rows(capsys, tmp_path):
     recorded_data("boc")
-    rows = reproduced(capsys, "runtime", "--models", "rfn", "--no-report", "--out", str(tmp_path))
+    rows = reproduced(capsys, "runtime", "--models", "rfn", "--no-report", "--output", str(tmp_path))
     assert [(row["dataset"], row["game"]) for row in rows] == [
         ("periodic", "yes"), ("periodic", "no"), ("boc", "yes"), ("boc", "no")
     ]  # fmt: skip
@@ -94,7 +93,7 @@ def test_misuse(capsys, arguments, words):
 
 def test_a_folder_that_cannot_be_written(capsys, tmp_path):
     (tmp_path / "file").write_text("")
-    assert main(["reproduce", "relu-growth", "--out", str(tmp_path / "file" / "below")]) == 1
+    assert main(["reproduce", "relu-growth", "--output", str(tmp_path / "file" / "below")]) == 1
     assert "cannot write a record" in capsys.readouterr().err
 
 
@@ -103,5 +102,5 @@ def test_missing_data_say_how_to_get_them(capsys, tmp_path, monkeypatch):
 
     runs._opened.cache_clear()
     monkeypatch.setenv("NASHCAST_DATA", str(tmp_path))
-    assert main(["reproduce", "lookback", "--out", str(tmp_path / "out")]) == 1
+    assert main(["reproduce", "lookback", "--output", str(tmp_path / "out")]) == 1
     assert "nashcast data fetch" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 import re
 
 import nashcast as nc
-
 from elsewhere import Twin
 
 

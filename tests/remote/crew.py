@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from absences import births_in, replayed
+from brokers import FEDERATION, broker, found, free_port
 from nashcast import LookbackGame
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.cli.run import toml
@@ -18,9 +20,6 @@ from nashcast.experiments.hub_run import STEPS
 from nashcast.experiments.run_encoders import encoder_from
 from nashcast.records.folder import read_record
 from nashcast.remote.broker.rules import Settings
-
-from absences import births_in, replayed
-from brokers import FEDERATION, broker, found, free_port
 
 # Longer than anything takes on a machine that is busy with other things.
 LONG = 300.0
@@ -128,7 +127,7 @@ class Crew:
             self.broker.restart()
             return
         if party == "hub":
-            words, network = ["hub", self.file, "--out", self.out, "--json", *self._more], None
+            words, network = ["hub", self.file, "--output", self.out, "--json", *self._more], None
         else:
             words, network = self._agent_words(party), self.members[party].network
         log = self.folder / f"{party}.log"

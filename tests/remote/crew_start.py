@@ -7,9 +7,8 @@ import nashcast.cli.main
 import nashcast.experiments.hub_run
 import nashcast.experiments.run_encoders
 import nashcast.remote  # noqa: F401
-from nashcast.remote.owner.warm_up import warm_up
-
 from crew_processes import die_with_parent
+from nashcast.remote.owner.warm_up import warm_up
 
 # The server that forks them would live as long as one of them does.
 die_with_parent()

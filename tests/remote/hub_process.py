@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nashcast.remote.hub.hub import Hub
-
 import agent_process  # noqa: F401 makes ready what is compiled
+from nashcast.remote.hub.hub import Hub
 from parties import run
 
 

@@ -6,6 +6,7 @@ import nkeys
 import numpy as np
 
 import nashcast as nc
+from elsewhere import LocalTransport, Twin, seen
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.federation.post import Post
@@ -15,8 +16,6 @@ from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.format import pack, unpack
 from nashcast.remote.wire.messages import FinishGame, Reply, Turn
 from nashcast.remote.wire.transport import Failure
-
-from elsewhere import LocalTransport, Twin, seen
 
 FEDERATION = "power"
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 import nats
 import pytest
 
+from brokers import FEDERATION, alive, broker, found, intruder, join, settle, soon
 from nashcast.cli.enroll import run_revoke
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs, enrolment
@@ -25,8 +26,6 @@ from nashcast.remote.broker.server import EmbeddedBroker, connect, reload_broker
 from nashcast.remote.broker.steps import Bounds, Stored, open_steps, read_steps
 from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
-
-from brokers import FEDERATION, alive, broker, found, intruder, join, settle, soon
 
 AGENTS = ("one", "two", "three")
 ASK = {name: ask_subject(FEDERATION, name) for name in AGENTS}

@@ -10,14 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from brokers import broker, found, free_port, join, soon
+from crew_processes import command, end
 from nashcast.errors import NashcastError
 from nashcast.remote.broker import certs, enrolment
 from nashcast.remote.broker.invitations import Begin, invite
 from nashcast.remote.broker.keys import make_seed
 from nashcast.remote.broker.process import running_broker
-
-from brokers import broker, found, free_port, join, soon
-from crew_processes import command, end
 
 
 async def lets_in(running, name):

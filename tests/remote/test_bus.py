@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from brokers import FEDERATION, broker, found, join, settle
 from nashcast import NashcastError
 from nashcast.remote.broker.server import connect
 from nashcast.remote.hub import bus as bus_module
@@ -14,8 +15,6 @@ from nashcast.remote.hub.deadlines import Learned
 from nashcast.remote.hub.event_loop import Loop
 from nashcast.remote.wire.subjects import ask_subject
 from nashcast.remote.wire.transport import Failure
-
-from brokers import FEDERATION, broker, found, join, settle
 
 NAMES = ("a", "b", "c")
 

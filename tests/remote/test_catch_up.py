@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from brokers import FEDERATION, broker, found, join
 from nashcast import NashcastError
 from nashcast.remote.broker.steps import open_steps
 from nashcast.remote.owner import catch_up
@@ -12,8 +13,6 @@ from nashcast.remote.owner.catch_up import missed_inputs
 from nashcast.remote.wire.format import pack
 from nashcast.remote.wire.messages import StepRecord
 from nashcast.remote.wire.subjects import steps_subject
-
-from brokers import FEDERATION, broker, found, join
 
 RUN, OTHER = 77, 78
 

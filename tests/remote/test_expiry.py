@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import nashcast as nc
+from brokers import broker, found, join, soon
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs
 from nashcast.remote.broker.expiry import ExpiryWatch, check_valid
 from nashcast.remote.broker.tls import Credentials
 from nashcast.remote.owner.runner import Runner
-
-from brokers import broker, found, join, soon
 
 MADE = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -8,11 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from nashcast import LookbackGame
-
 import networks
 from crew import Crew, members
 from crew_processes import command
+from nashcast import LookbackGame
 
 
 def kill_at_random(crew, victims, rng):

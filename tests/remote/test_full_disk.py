@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from brokers import FEDERATION, broker, found, free_port, join
+from crew import wait_until
+from extras import skip_if
 from nashcast.remote import Hub
 from nashcast.remote.broker import certs, enrolment
 from nashcast.remote.broker.rules import Settings
 from nashcast.remote.broker.steps import Bounds, open_steps, read_steps
 from nashcast.remote.hub import kept_inputs
 from nashcast.remote.wire.subjects import steps_subject, stream_name
-
-from brokers import FEDERATION, broker, found, free_port, join
-from crew import wait_until
-from extras import skip_if
 
 
 @pytest.fixture

@@ -7,7 +7,12 @@ import threading
 import numpy as np
 import pytest
 
+import fuzz
 import nashcast as nc
+import spies
+from brokers import FEDERATION, broker, found, soon
+from elsewhere import LocalTransport, Twin, make_remote, make_stream, seen
+from elsewhere import make_agents as families
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.remote.broker.server import connect
 from nashcast.remote.hub import hub as hub_module
@@ -17,12 +22,6 @@ from nashcast.remote.wire.complaints import Complaints
 from nashcast.remote.wire.format import PROTOCOL, MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import Begin, Close, FinishGame, Forecast, Hello, Missed, Notice, Reply, Turn
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
-
-import fuzz
-import spies
-from brokers import FEDERATION, broker, found, soon
-from elsewhere import LocalTransport, Twin, make_remote, make_stream, seen
-from elsewhere import make_agents as families
 from parties import agents_running, hub_running, said
 
 HOSTILE = ("mal-0", "mal-1", "mal-2")

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote import Hub, serve_agent
-from nashcast.remote.owner.catch_up import missed_inputs
-
 from brokers import broker, found
 from crew import LONG
 from crew_processes import end, fork
 from elsewhere import MIXED, assert_same, make_agents, make_stream
+from nashcast.remote import Hub, serve_agent
+from nashcast.remote.owner.catch_up import missed_inputs
 
 NAMES = [f"agent-{i}" for i in range(5)]
 STEPS, SPREAD_STEPS = 200, 100

@@ -10,15 +10,14 @@ import sys
 import numpy as np
 import pytest
 
+from brokers import alive, broker, found
+from crew import LONG, wait_until
+from crew_processes import command, end
 from nashcast.cli.main import main
 from nashcast.experiments.hub_run import STATE
 from nashcast.records.runs import read_run
 from nashcast.remote.broker import enrolment
 from nashcast.remote.broker.server import reload_broker, running_broker
-
-from brokers import alive, broker, found
-from crew import LONG, wait_until
-from crew_processes import command, end
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +103,7 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
     assert record.arrays["present"].all()
     assert record.about["command"] == "nashcast hub hub.toml"
     assert record.about["summary"]["engine"] == "remote"
-    assert main(["report", str(here.folder / "runs" / "two-desks"), "--out", str(here.folder / "report")]) == 0
+    assert main(["report", str(here.folder / "runs" / "two-desks"), "--output", str(here.folder / "report")]) == 0
 
     # Done again, there is nothing to do, and nobody is waited for.
     for name in NAMES:
@@ -126,7 +125,7 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
 
     # Other settings in the same folder are refused, unless it is begun anew; and then nobody comes.
     assert exit_code(here.hub("--set", "seed=5")) == 1
-    assert "--out: got runs/two-desks, with a run of other settings. Pass another folder, or --fresh." in here.said(
+    assert "--output: got runs/two-desks, with a run of other settings. Pass another folder, or --fresh." in here.said(
         "hub.log"
     )
     assert exit_code(here.hub("--fresh", "--set", "seed=5", "--set", "hub.wait=0.3")) == 1
@@ -142,7 +141,7 @@ def test_a_hub_with_a_broker_of_its_own_is_killed_and_goes_on(here):
         here.agent(name, "--state", f"{name}.npz")
     steps = here.folder / "out" / "steps.f64"
     width = 8 * (1 + 2 * 2 + 2 * 1 + 1)
-    options = ("--out", "out", "--set", "hub.pace=0.03")
+    options = ("--output", "out", "--set", "hub.pace=0.03")
     for k in range(3):
         hub = here.hub(*options)
         wait_until(
@@ -160,13 +159,13 @@ def test_a_hub_with_a_broker_of_its_own_is_killed_and_goes_on(here):
 def test_ctrl_c_stops_a_hub_and_it_goes_on(here):
     for name in NAMES:
         here.agent(name)
-    hub = here.hub("--out", "out", "--set", "hub.pace=0.05")
+    hub = here.hub("--output", "out", "--set", "hub.pace=0.05")
     wait_until(lambda: (here.folder / "out" / STATE).exists(), "the first step is over")
     os.kill(hub.pid, signal.SIGINT)
     assert exit_code(hub) == 130
     assert "stopped; the same command goes on where it was (out)" in here.said("hub.log")
     assert running_broker(here.tide) is None
-    assert exit_code(here.hub("--out", "out")) == 0
+    assert exit_code(here.hub("--output", "out")) == 0
     record = read_run(here.folder / "out")
     assert record.arrays["present"].all()
     assert len(record.arrays["present"]) == 60
@@ -271,24 +270,27 @@ def test_a_hub_s_bad_input(here, capsys, monkeypatch):
         (["hub.toml", "--set", 'hub.agents=["desk-3"]'], r"agents: got 'desk-3', who is not enrolled. Enrolled are: d"),
         (["hub.toml", "--set", "hub.deadline=0"], r"hub\.toml: hub\.deadline: got 0"),
         (["hub.toml", "--steps", "100000"], r"hub\.toml: steps: got 100000. The stream has 200 steps"),
-        (["hub.toml", "--out", "hub.toml/x"], r"--out: got hub\.toml/x, which cannot be written \(Not a directory\)"),
+        (
+            ["hub.toml", "--output", "hub.toml/x"],
+            r"--output: got hub\.toml/x, which cannot be written \(Not a directory\)",
+        ),
         (["hub.toml", "--set", "hub.broker=here"], r"url: got 'here'. Pass nats://HOST:PORT or tls://HOST:PORT"),
     ]
     for arguments, message in bad:
         assert main(["hub", *arguments]) == 1
         assert re.search(f"^nashcast: .*{message}", capsys.readouterr().err, re.MULTILINE), arguments
     enrolment.create(here.folder / "empty", "empty")
-    assert main(["hub", "hub.toml", "--set", "hub.folder=empty", "--out", "e"]) == 1
+    assert main(["hub", "hub.toml", "--set", "hub.folder=empty", "--output", "e"]) == 1
     assert (
         "agents: got nobody enrolled. Invite one: nashcast enroll invite NAME --folder empty."
         in capsys.readouterr().err
     )
     state = here.folder / "damaged"
     state.mkdir()
-    assert main(["hub", "hub.toml", "--out", "damaged", "--set", "hub.wait=0"]) == 1
+    assert main(["hub", "hub.toml", "--output", "damaged", "--set", "hub.wait=0"]) == 1
     (state / STATE).write_bytes(b"damaged")
     capsys.readouterr()
-    assert main(["hub", "hub.toml", "--out", "damaged", "--set", "hub.wait=0"]) == 1
+    assert main(["hub", "hub.toml", "--output", "damaged", "--set", "hub.wait=0"]) == 1
     assert f"path: got {STATE}, which cannot be read" in capsys.readouterr().err
     assert running_broker(here.tide) is None
 

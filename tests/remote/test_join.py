@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from brokers import free_port
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.remote.broker import certs, enrolment, invitations
 from nashcast.remote.broker.invitations import Begin, approve, invite, withdraw
@@ -20,8 +21,6 @@ from nashcast.remote.broker.process import reload_broker
 from nashcast.remote.hub.desk import Desk, broker_and_desk
 from nashcast.remote.owner import join as owner_join
 from nashcast.remote.owner.join import join
-
-from brokers import free_port
 
 DAY = timedelta(days=1)
 

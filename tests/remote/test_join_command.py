@@ -5,13 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from brokers import free_port
 from nashcast.cli.join import read_file
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput
 from nashcast.remote.broker import enrolment
 from nashcast.remote.hub.desk import broker_and_desk
-
-from brokers import free_port
 
 
 def invite(capsys, folder, *words):

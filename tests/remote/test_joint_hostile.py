@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from joint_teams import make_joint, make_stream, make_team, run
+from masked_teams import settings_for
 from nashcast.remote.masking.joint_masks import JointMasks
 from nashcast.remote.masking.masks import MaskRefused, sum_masked
 from nashcast.remote.wire.fixed_point import encode
@@ -22,9 +24,6 @@ from nashcast.remote.wire.joint_messages import (
     event_bytes,
     player_flags,
 )
-
-from joint_teams import make_joint, make_stream, make_team, run
-from masked_teams import settings_for
 
 STEPS = 30
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote import Hub, serve_agent
-from nashcast.remote.broker.enrolment import read
-
 from brokers import FEDERATION, broker, found
 from crew import LONG
 from crew_processes import end, fork
 from joint_teams import make_stream, make_team, run
+from nashcast.remote import Hub, serve_agent
+from nashcast.remote.broker.enrolment import read
 
 NAMES = [f"agent-{i:02}" for i in range(4)]
 

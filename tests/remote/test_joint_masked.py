@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from joint_teams import make_joint, make_owner, make_stream, make_team, run
+from masked_teams import settings_for
 from nashcast.errors import InvalidInput
 from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.wire.format import unpack
 from nashcast.remote.wire.joint_messages import Said
-
-from joint_teams import make_joint, make_owner, make_stream, make_team, run
-from masked_teams import settings_for
 
 
 def masks(count):

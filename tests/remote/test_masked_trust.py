@@ -7,14 +7,6 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote.hub.remote_agents import RemoteAgents
-from nashcast.remote.masking.masks import new_key, sign_key
-from nashcast.remote.masking.owner import MaskSettings
-from nashcast.remote.owner.owner import Owner
-from nashcast.remote.wire import messages as m
-from nashcast.remote.wire.fixed_point import encode
-from nashcast.remote.wire.format import pack, unpack
-
 from elsewhere import make_remote, make_stream
 from masked_teams import (
     FEDERATION,
@@ -28,6 +20,13 @@ from masked_teams import (
     settings_for,
     twin_of,
 )
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.masking.masks import new_key, sign_key
+from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire import messages as m
+from nashcast.remote.wire.fixed_point import encode
+from nashcast.remote.wire.format import pack, unpack
 
 pytest.importorskip("cryptography")
 SETTINGS = {"game": nc.LookbackGame(lookback=2, placement="spread"), "start": 0.0, "seed": 3}

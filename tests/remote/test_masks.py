@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 import nashcast as nc
+from games import random_game, relative
 from nashcast.games.lookback.spread import AgentPart, Invitation, ServerPart
 from nashcast.remote.masking import masks
 from nashcast.remote.masking import rule as mask_rule
@@ -18,8 +19,6 @@ from nashcast.remote.masking.masks import MaskedAgent, MaskRefused, MasksDoNotCa
 from nashcast.remote.masking.rule import Ledger, least_present, next_present
 from nashcast.remote.wire import fixed_point
 from nashcast.remote.wire.fixed_point import OutOfRange, add_up, decode, encode, largest
-
-from games import random_game, relative
 
 nkeys = pytest.importorskip("nkeys")
 pytest.importorskip("cryptography")

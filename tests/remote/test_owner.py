@@ -7,9 +7,9 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 import pytest
-from test_wire import draw
 
 import nashcast as nc
+from elsewhere import LocalTransport, Twin, make_agents, make_remote, make_stream, seen
 from nashcast.agents.paper_agent import PaperAgent
 from nashcast.agents.protocol import PAPER_SHARES, Invitation, Sync
 from nashcast.remote.hub.remote_agents import RemoteAgents
@@ -18,8 +18,7 @@ from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire import messages as m
 from nashcast.remote.wire.checks import check_turn
 from nashcast.remote.wire.format import MalformedMessage, pack, unpack
-
-from elsewhere import LocalTransport, Twin, make_agents, make_remote, make_stream, seen
+from test_wire import draw
 
 CALLS = get_args(m.Call)
 ONE, TWO = np.ones(1), np.array([0.5, -0.3])

@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+import spies
+from brokers import FEDERATION, broker, found, join, settle, soon
+from elsewhere import make_stream
 from nashcast.errors import NashcastError
 from nashcast.remote.broker import certs, enrolment
 from nashcast.remote.broker.keys import make_seed, read_seed
 from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.hub.hub import Hub
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
-
-import spies
-from brokers import FEDERATION, broker, found, join, settle, soon
-from elsewhere import make_stream
 from parties import agents_running, run, said
 
 MEMBERS = {i: name for i, name in enumerate(spies.NAMES) if name != "dan"}  # dan is the one who does harm

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from brokers import broker, found
 from nashcast.errors import InvalidInput
 from nashcast.remote import Hub
 from nashcast.remote.broker import files, program
 from nashcast.remote.broker.program import PACKAGE, VARIABLE, server_program
 from nashcast.remote.broker.server import EmbeddedBroker
 from nashcast.remote.hub.desk import broker_and_desk
-
-from brokers import broker, found
 
 
 @pytest.fixture

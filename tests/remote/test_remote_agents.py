@@ -4,16 +4,6 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.federation import placements
-from nashcast.federation.compiled.replay import replay
-from nashcast.remote.hub.peer import MOST_LATE, Peer
-from nashcast.remote.hub.remote_agents import RemoteAgents
-from nashcast.remote.owner.owner import Owner
-from nashcast.remote.wire.format import MalformedMessage, pack, unpack
-from nashcast.remote.wire.messages import Receive, Reply, Turn, kind_of
-from nashcast.remote.wire.transport import Failure
-
 from elsewhere import (
     MIXED,
     LocalTransport,
@@ -25,6 +15,15 @@ from elsewhere import (
     make_stream,
     seen,
 )
+from nashcast.agents.paper_agent import PaperAgent
+from nashcast.federation import placements
+from nashcast.federation.compiled.replay import replay
+from nashcast.remote.hub.peer import MOST_LATE, Peer
+from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.owner.owner import Owner
+from nashcast.remote.wire.format import MalformedMessage, pack, unpack
+from nashcast.remote.wire.messages import Receive, Reply, Turn, kind_of
+from nashcast.remote.wire.transport import Failure
 
 ALL = ("features",) * 6
 GAMES = {

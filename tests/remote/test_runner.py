@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from absences import Mortal
+from elsewhere import LocalTransport, make_agents, make_remote, make_stream, seen
 from nashcast.remote.owner import runner as runner_module
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.owner.runner import Runner, broker_and_federation
 from nashcast.remote.wire.format import unpack
 from nashcast.remote.wire.messages import Reply, Turn
-
-from absences import Mortal
-from elsewhere import LocalTransport, make_agents, make_remote, make_stream, seen
 
 
 class Message:

@@ -8,12 +8,12 @@ import pytest
 from matplotlib import get_backend
 from matplotlib.colors import to_hex
 from PIL import Image
-from studies import example, hostile, many_panels
 
 from nashcast import InvalidInput
 from nashcast.records.study import Figure, Line, Panel
 from nashcast.reports.figures import COLUMN_WIDTH, draw, figure_on_paper
 from nashcast.reports.looks import looks
+from studies import example, hostile, many_panels
 
 
 def legend_texts(legend):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from studies import example, run
 
 from nashcast import InvalidInput
 from nashcast.records.folder import Record, write_record
@@ -11,6 +10,7 @@ from nashcast.reports.figures import figure_on_paper
 from nashcast.reports.of_record import study_of
 from nashcast.reports.of_run import study_of_run
 from nashcast.reports.terminal import text_table
+from studies import example, run
 
 
 def study_from(**options):

@@ -8,15 +8,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from studies import EVIL, TABLE, example, hostile, many_panels
 
+from browsing import launched, overflow
 from nashcast import InvalidInput
 from nashcast.records.study import Column, Figure, Line, Panel, Table, write
 from nashcast.reports.looks import looks
 from nashcast.reports.page import html_page, write_page
 from nashcast.reports.page_plots import LETTERS, plots
-
-from browsing import launched, overflow
+from studies import EVIL, TABLE, example, hostile, many_panels
 
 pytestmark = pytest.mark.slow
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}

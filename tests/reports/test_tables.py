@@ -1,12 +1,12 @@
 """Values read the same in the terminal and in Markdown; tables fit, stay aligned, and stay tables."""
 
 import pytest
-from studies import EVIL, TABLE, example, hostile
 
 from nashcast.records.study import Column, Table
 from nashcast.reports.formats import cell, flat, legend, size
 from nashcast.reports.markdown import markdown_page, markdown_table
 from nashcast.reports.terminal import text_table
+from studies import EVIL, TABLE, example, hostile
 
 INF, NAN = float("inf"), float("nan")
 CELLS = [

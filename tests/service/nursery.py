@@ -40,7 +40,7 @@ class Forked(Served):
 
     def __init__(self, folder: Path, nursery: Nursery, *, wait: bool = True):
         self.folder, self.journal, self.about = folder, folder / "journal", {}
-        arguments = ["serve", str(folder / "federation.toml"), "--json", "--open", "--port", "0"]
+        arguments = ["serve", str(folder / "federation.toml"), "--json", "--no-auth", "--port", "0"]
         self.pid, self._output = nursery.start([*arguments, "--journal", str(self.journal)], folder)
         if wait:
             self.wait()

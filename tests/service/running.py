@@ -15,7 +15,6 @@ from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import FAILED
 from nashcast.service.streams.worker import WorkerCore
 from nashcast.service.streams.writer import Failed, Writer
-
 from served import FILE, federation_file, series
 
 

@@ -82,7 +82,7 @@ class Served:
         self.folder, self.journal = folder, folder / "journal"
         what = federation_file(folder, text) if path is None else path
         command = [sys.executable, "-m", "nashcast", "serve", str(what), "--json"]
-        command += ["--port", "0", "--journal", str(self.journal), *([] if tokens else ["--open"]), *options]
+        command += ["--port", "0", "--journal", str(self.journal), *([] if tokens else ["--no-auth"]), *options]
         self._log = (folder / "log").open("a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True, **popen)
         self.about: dict = {}

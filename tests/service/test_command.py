@@ -15,7 +15,6 @@ from nashcast.experiments.config import load
 from nashcast.service.http.tokens import TokenFile
 from nashcast.service.streams.factory import make_federation
 from nashcast.service.streams.settings import SERVE, load_served
-
 from served import FILE, MEMBERS, Served, federation_file
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -112,7 +111,9 @@ def test_without_a_token_and_without_a_terminal_it_does_not_start(tmp_path, caps
 def test_a_port_that_is_taken_and_a_package_that_is_missing_are_told(tmp_path, capsys, monkeypatch):
     path = federation_file(tmp_path)
     with Served(tmp_path) as served:
-        assert main(["serve", str(path), "--journal", str(tmp_path / "k"), "--port", str(served.port), "--open"]) == 1
+        assert (
+            main(["serve", str(path), "--journal", str(tmp_path / "k"), "--port", str(served.port), "--no-auth"]) == 1
+        )
         assert "Address already in use). Choose another --host or --port." in capsys.readouterr().err
         assert served.stop() == 0
     assert "Traceback" not in served.log()
@@ -133,7 +134,7 @@ def test_every_key_and_option_is_documented():
     page = (PAGES / "how-to" / "serve.md").read_text() + (PAGES / "reference" / "http-api.md").read_text()
     for key in SERVE:
         assert f"`{key}`" in page
-    options = "host port journal token-file tls-cert tls-key plain-http open max-body rate readers accept-changes"
+    options = "host port journal token-file tls-cert tls-key plain-http no-auth max-body rate readers accept-changes"
     for option in (*options.split(), "workers", "history", "connections", "per-address"):
         assert f"`--{option}" in page
 

@@ -11,7 +11,6 @@ import pytest
 from nashcast.cli.main import parser
 from nashcast.service.http.tokens import TokenFile
 from nashcast.service.streams.settings import load_served
-
 from served import Served
 
 ROOT = Path(__file__).parents[2]

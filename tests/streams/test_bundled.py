@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from extras import skip_if
 from nashcast.streams import approval, co2, el_nino, laser, open_stream, package_files, sp500, sunspots
 from nashcast.streams.recordings import RECORDINGS, recording
-
-from extras import skip_if
 
 
 def columns(dataset, file):

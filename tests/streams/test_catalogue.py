@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import nashcast as nc
+from extras import skip_if
 from nashcast import streams
 from nashcast.streams import catalogue, concept_shift, open_stream
 from nashcast.streams.catalog import REQUIRED, entry
 from nashcast.streams.recordings import RECORDINGS
-
-from extras import skip_if
 
 NAMES = [
     "periodic",

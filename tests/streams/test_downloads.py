@@ -11,7 +11,6 @@ import nashcast as nc
 from nashcast.streams.download import CHUNK, download
 from nashcast.streams.files import add, fetch
 from nashcast.streams.known_files import KnownFile
-
 from servers import (
     altered,
     drops,

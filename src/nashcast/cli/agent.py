@@ -20,48 +20,77 @@ USAGE = """nashcast agent ENCODER --hub URL --name NAME --key FILE [--certs FOLD
 def add_to(commands) -> None:
     agent = commands.add_parser(
         "agent",
-        help="take part in a federation with a model of one's own",
+        help="take part in a federation with your own model",
         usage=USAGE,
-        description="Take part in a federation with a model that stays here. Nothing leaves but what --share allows; "
-        "--log writes down everything that does. Ctrl-C ends it; with --state it goes on where it was.",
+        description="Take part in a federation with a model that stays on this machine. Only what --share allows is "
+        "sent; --log records every message. Ctrl-C ends it; with --state it continues where it was.",
     )
     agent.add_argument(
         "words", nargs="+", metavar="ENCODER",
-        help="MODULE:NAME, an encoder or what makes one; or echo_state, …; or a TOML file that names it. After an "
-        "invitation: join STRING ENCODER; without ENCODER the agent is enrolled and does not start",
+        help="MODULE:NAME of an encoder or of a function that makes one; or a built-in name such as echo_state; or a "
+        "TOML file that names it. After an invitation: join STRING ENCODER; without ENCODER the agent is enrolled and "
+        "does not start",
     )  # fmt: skip
-    agent.add_argument("--hub", metavar="URL", help="tls://HOST:PORT/FEDERATION, as its operator says")
-    agent.add_argument("--name", metavar="NAME", help="as enrolled")
-    agent.add_argument("--key", metavar="FILE", help="the seed that `nashcast enroll request` wrote")
-    agent.add_argument("--folder", metavar="FOLDER", help="join: where the agent's files are kept (NAME)")
-    agent.add_argument("--certs", metavar="FOLDER", help="ca.pem, NAME.pem and NAME-key.pem, for TLS")
-    agent.add_argument("--game", choices=("joint", "lookback"), default="joint", help="the hub's game (joint)")
+    agent.add_argument("--hub", metavar="URL", help="address of the hub: tls://HOST:PORT/FEDERATION")
+    agent.add_argument("--name", metavar="NAME", help="name of the agent, as enrolled")
+    agent.add_argument("--key", metavar="FILE", help="file with the seed that `nashcast enroll request` wrote")
+    agent.add_argument("--folder", metavar="FOLDER", help="join: folder of the agent's files (default: NAME)")
+    agent.add_argument("--certs", metavar="FOLDER", help="folder with ca.pem, NAME.pem and NAME-key.pem, for TLS")
     agent.add_argument(
-        "--inputs", type=_inputs, metavar="A,B,…", help="inputs it may see, by place or name, in the joint game (all)"
+        "--game", choices=("joint", "lookback"), default="joint", help="the hub's game (default: %(default)s)"
+    )
+    agent.add_argument(
+        "--inputs",
+        type=_inputs,
+        metavar="A,B,…",
+        help="joint game: inputs it may see, by position or name (default: all)",
     )
     agent.add_argument(
         "--share", choices=("joint", "forecasts", "sums", "moments", "features"),
-        help="what may leave. Joint game: joint, its terms of sums under masks (default with --trusted), or forecasts, "
-        "its forecasts and terms (default without). Look-back game: forecasts only; sums, its terms of a spread "
-        "game (default); moments of its features, for games on the hub; features",
+        help="what the agent may send. Joint game: joint, its masked terms of sums; or forecasts, its forecasts and "
+        "terms. Look-back game: forecasts; sums, its terms of a spread game; moments of its features, for games on "
+        "the hub; or features (default: joint game: joint with --trusted, else forecasts; look-back game: sums)",
     )  # fmt: skip
-    agent.add_argument("--state", metavar="FILE", help="where to keep what it learns, to go on after a restart")
+    agent.add_argument(
+        "--state", metavar="FILE", help="file of the agent's state, to continue after a restart (default: none)"
+    )
     agent.add_argument(
         "--trusted", metavar="FILE",
-        help="the agents' public keys (`nashcast enroll list --toml`): play masked games with them, and no others",
+        help="file with the agents' public keys (`nashcast enroll list --toml`): masked games with these agents only",
     )  # fmt: skip
-    agent.add_argument("--log", metavar="FILE", help="write down everything that leaves, a line each")
-    agent.add_argument("--ridge", type=float, metavar="γ", help="its ridge (1)")
-    agent.add_argument("--decay", type=float, metavar="α", help="how fast its window forgets (0)")
-    agent.add_argument("--window", type=int, metavar="N", help="how many steps it learns from (1)")
-    agent.add_argument("--forgetting", type=float, metavar="λ", help="learn from all history instead, up to 1")
-    agent.add_argument("--seed", type=int, default=0, metavar="N", help="of its encoder, with its name (0)")
+    agent.add_argument(
+        "--log", metavar="FILE", help="file that records every message sent, one line each (default: none)"
+    )
+    agent.add_argument("--ridge", type=float, metavar="γ", help="look-back game: ridge of its decoder (default: 1)")
+    agent.add_argument(
+        "--decay", type=float, metavar="α", help="look-back game: decay of the window's weights (default: 0)"
+    )
+    agent.add_argument(
+        "--window", type=int, metavar="N", help="look-back game: steps its decoder learns from (default: 5)"
+    )
+    agent.add_argument(
+        "--forgetting",
+        type=float,
+        metavar="λ",
+        help="look-back game: forgetting factor up to 1, to learn from all history (default: none)",
+    )
+    agent.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of its encoder, combined with its name (default: %(default)s)",
+    )
     agent.add_argument(
         "--set", dest="options", action="append", default=[], type=change, metavar="KEY=VALUE",
-        help="an option of the encoder, for example features=8; may be given again",
+        help="option of the encoder, for example features=8; may be repeated",
     )  # fmt: skip
     agent.add_argument(
-        "--wait", type=float, default=60.0, metavar="SECONDS", help="for the broker at first, and to be let in (60)"
+        "--wait",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="seconds to wait for the broker and for admission (default: %(default)g)",
     )
     agent.add_argument("--json", action="store_true", help="print one JSON object at the end")
     agent.set_defaults(run=run, misuse=agent.error)

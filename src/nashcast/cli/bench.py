@@ -9,13 +9,15 @@ from nashcast.cli.checkout import from_checkout
 
 def add_to(commands) -> None:
     bench = commands.add_parser(
-        "bench", help="measure speed (in a source checkout)",
+        "bench", help="measure speed (source checkout only)",
         description="Measure speed on this machine: a game, a replay, steps with remote agents, or a service.",
     )  # fmt: skip
     bench.add_argument(
         "kind", metavar="WHAT", choices=["game", "replay", "remote", "serve"], help="game, replay, remote or serve"
     )
-    bench.add_argument("arguments", metavar="…", nargs=argparse.REMAINDER, help="its options; --help lists them")
+    bench.add_argument(
+        "arguments", metavar="…", nargs=argparse.REMAINDER, help="options of the measurement; --help lists them"
+    )
     bench.set_defaults(run=run)
 
 

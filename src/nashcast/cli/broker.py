@@ -13,11 +13,13 @@ def add_to(commands) -> None:
     broker = commands.add_parser(
         "broker",
         help="run a federation's broker apart from its hub",
-        description="Run the broker of a federation: nats-server with the folder's rules. Rules and certificates that "
-        "change are read by themselves, and owners who were invited are answered. `nashcast hub` runs a broker of its "
-        "own where none runs. Ctrl-C ends it.",
+        description="Run the broker of a federation: nats-server with the folder's rules. Changed rules and "
+        "certificates are reloaded automatically, and invited owners are answered. `nashcast hub` starts its own "
+        "broker where none runs. Ctrl-C ends it.",
     )
-    broker.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="the federation's (.)")
+    broker.add_argument(
+        "folder", nargs="?", default=".", metavar="FOLDER", help="folder of the federation (default: current folder)"
+    )
     broker.set_defaults(run=run)
 
 

@@ -29,15 +29,15 @@ def add_to(commands) -> None:
         "the old one, which stays trusted until retire drops it. show: what is in a folder, and until when.",
     )
     certs.add_argument(
-        "words", nargs="+", metavar="FOLDER", help="where certificates are kept; or what to do, as above"
+        "words", nargs="+", metavar="FOLDER", help="folder of the certificates; or one of the commands above"
     )
     certs.add_argument(
         "--host", dest="hosts", action="append", metavar="HOST",
-        help="a name or an address of the broker; may be given again (those it has, else localhost, 127.0.0.1, ::1)",
+        help="name or address of the broker; may be repeated (default: those it has, else localhost, 127.0.0.1, ::1)",
     )  # fmt: skip
-    certs.add_argument("--agent", metavar="NAME", help="make this agent's certificate, from the authority in FOLDER")
-    certs.add_argument("--folder", metavar="FOLDER", help="request: where to write, if not here")
-    certs.add_argument("--days", type=int, metavar="N", help="how long certificates are valid (365)")
+    certs.add_argument("--agent", metavar="NAME", help="agent to make a certificate for, from the authority in FOLDER")
+    certs.add_argument("--folder", metavar="FOLDER", help="request: folder to write to (default: current folder)")
+    certs.add_argument("--days", type=int, metavar="N", help="days certificates are valid (default: 365; rotate: 3650)")
     certs.add_argument(
         "--overwrite", action="store_true", help="replace certificates; an authority is always kept: see rotate"
     )

@@ -26,21 +26,25 @@ def add_to(commands) -> None:
     fetch = kinds.add_parser(
         "fetch",
         help="download a recorded file",
-        description="Download a recorded file, check it, and keep it in the data folder. An interrupted download goes "
-        "on where it stopped.",
+        description="Download a recorded file, check it, and keep it in the data folder. An interrupted download "
+        "continues where it stopped.",
     )
     fetch.add_argument("name", metavar="NAME", help="boc, ett, or all")
-    fetch.add_argument("--folder", help="keep it there, not in NASHCAST_DATA or the user's data folder")
-    fetch.add_argument("--url", help="download from this address, such as a mirror's; the file must be the same")
+    fetch.add_argument(
+        "--folder", metavar="FOLDER", help="folder to keep it in (default: NASHCAST_DATA, or the user's data folder)"
+    )
+    fetch.add_argument("--url", metavar="URL", help="address to download the same file from, such as a mirror")
     fetch.set_defaults(run=run_fetch, misuse=fetch.error)
     add = kinds.add_parser(
         "add",
         help="add a recorded file you already have",
         description="Check a recorded file that you already have and copy it into the data folder.",
     )
-    add.add_argument("file", metavar="FILE")
-    add.add_argument("--as", dest="name", metavar="NAME", help="which it is, boc or ett, if its file name does not say")
-    add.add_argument("--folder", help="copy it there, not to NASHCAST_DATA or the user's data folder")
+    add.add_argument("file", metavar="FILE", help="recorded file")
+    add.add_argument("--as", dest="name", metavar="NAME", help="boc or ett (default: taken from the file name)")
+    add.add_argument(
+        "--folder", metavar="FOLDER", help="folder to copy it to (default: NASHCAST_DATA, or the user's data folder)"
+    )
     add.add_argument("--any-version", action="store_true", help="accept other contents if columns and dates are valid")
     add.set_defaults(run=run_add)
     show = kinds.add_parser(
@@ -49,10 +53,10 @@ def add_to(commands) -> None:
         description="Size, dates, ranges, first and last rows, and the error of persistence. For a file of your own: "
         "nashcast data show file --set path=prices.csv --set target=close --set inputs=close,volume --set lags=3",
     )
-    show.add_argument("name", metavar="NAME", help="one of those `nashcast data list` prints")
+    show.add_argument("name", metavar="NAME", help="name that `nashcast data list` prints")
     show.add_argument(
         "--set", dest="options", action="append", default=[], type=option, metavar="OPTION=VALUE",
-        help="an option of the stream, for example steps=500 or scale=causal; may be given again",
+        help="option of the stream, for example steps=500 or scale=causal; may be repeated",
     )  # fmt: skip
     show.set_defaults(run=run_show)
     for each in (listed, fetch, add, show):

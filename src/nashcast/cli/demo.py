@@ -10,9 +10,12 @@ import argparse
 import sys
 
 from nashcast.cli.checkout import from_checkout
+from nashcast.cli.colours import title
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.errors import InvalidInput
+
+STEPS = 400
 
 
 def add_to(commands) -> None:
@@ -25,26 +28,32 @@ def add_to(commands) -> None:
     )
     demo.add_argument(
         "--federated", action="store_true",
-        help="three organisations instead, with a hub, a broker and agents in processes of their own; one is killed "
-        "(in a source checkout)",
+        help="three organisations instead, with a hub, a broker and agents in separate processes; one is killed "
+        "(source checkout only)",
     )  # fmt: skip
     demo.add_argument(
         "--live", action="store_true",
-        help="four organisations behind the service instead, its page in the browser; one agent dies and comes back "
-        "(in a source checkout)",
+        help="four organisations behind the service instead, its page in the browser; one agent stops and returns "
+        "(source checkout only)",
     )  # fmt: skip
-    demo.add_argument("--seconds", type=float, default=60.0, metavar="N", help="of the live run (60)")
-    demo.add_argument("--port", type=int, default=0, metavar="N", help="of the live run's page (any that is free)")
+    demo.add_argument(
+        "--seconds", type=float, default=60.0, metavar="N", help="seconds of the live run (default: %(default)g)"
+    )
+    demo.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port of the live run's page (default: any free port)"
+    )
     demo.add_argument("--no-browser", action="store_true", help="only print the address of the live run's page")
     demo.add_argument("--json", action="store_true", help="print one JSON object")
-    demo.add_argument("--seed", type=int, default=2024, metavar="N", help="seed of everything random (default: 2024)")
+    demo.add_argument(
+        "--seed", type=int, default=2024, metavar="N", help="seed of everything random (default: %(default)s)"
+    )
     demo.add_argument(
         "--steps",
         type=int,
         metavar="N",
-        help="steps of each stream (default: 400); of the federated run (default: 200)",
+        help="steps of each stream (default: 400; with --federated: 200)",
     )
-    demo.add_argument("--horizon", type=int, default=24, metavar="N", help="days ahead (default: 24)")
+    demo.add_argument("--horizon", type=int, default=24, metavar="N", help="days ahead (default: %(default)s)")
     demo.set_defaults(run=run)
 
 
@@ -65,7 +74,7 @@ def run_owners(chosen: argparse.Namespace) -> None:
     from nashcast.experiments.showcase import ahead, show
     from nashcast.streams import ecb_desks, four_owners
 
-    steps = check.integer("--steps", 400 if chosen.steps is None else chosen.steps, min=100)
+    steps = check.integer("--steps", STEPS if chosen.steps is None else chosen.steps, min=100)
     horizon = check.integer("--horizon", chosen.horizon, min=1, max=100)
     progress = Progress(shown=not chosen.json and sys.stderr.isatty())
     simulated, rates = four_owners(steps, seed=chosen.seed), ecb_desks(steps=steps)
@@ -74,15 +83,15 @@ def run_owners(chosen: argparse.Namespace) -> None:
         results.append(show(stream, names, lambda done, total, name=stream.name: progress(name, done, total)))
         if not chosen.json:
             progress.clear()
-            print(page(results[-1], _ABOUT[len(results) - 1]), flush=True)
+            print(title(page(results[-1], _ABOUT[len(results) - 1])), flush=True)
     following = ahead(rates, rates.input_names, horizon, lambda done, total: progress("days ahead", done, total))
     progress.clear()
     if chosen.json:
         plain = [{**result._asdict(), "trust": [each._asdict() for each in result.trust]} for result in results]
         print_json({"streams": plain, "ahead": following._asdict()})
     else:
-        print(ahead_page(following))
-        print(trust_page(results[-1]))
+        print(title(ahead_page(following)))
+        print(title(trust_page(results[-1])))
 
 
 _ABOUT = (

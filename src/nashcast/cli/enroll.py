@@ -1,4 +1,4 @@
-"""`nashcast enroll`: who may take part in a federation."""
+"""`nashcast enroll`: the agents that may take part in a federation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_to(commands) -> None:
     enroll = commands.add_parser(
         "enroll",
-        help="say who may take part in a federation",
+        help="manage the agents of a federation",
         description="At the hub's operator: invite agents, whose owners then enrol them with one string; list and "
         "revoke them. By hand: request at an agent's owner, create and add at the operator. A broker that runs from "
         "the folder on this machine follows at once.",
@@ -27,20 +27,40 @@ def add_to(commands) -> None:
         help="a federation's folder, with the hub's identity and the broker's configuration",
         description="Make a federation's folder: hub.seed (the hub's identity), enrolment.json and nats-server.conf.",
     )
-    create.add_argument("folder", metavar="FOLDER")
-    create.add_argument("--federation", required=True, metavar="NAME", help="its name: letters, digits and '-'")
-    create.add_argument("--host", default="127.0.0.1", help="the address the broker listens on (127.0.0.1)")
-    create.add_argument("--port", type=int, default=4222, metavar="N", help="the port it listens on (4222)")
-    create.add_argument("--certs", metavar="FOLDER", help="certificates for TLS, made by `nashcast certs FOLDER`")
-    create.add_argument("--max-payload", type=int, default=1 << 20, metavar="BYTES", help="longest message (1048576)")
+    create.add_argument("folder", metavar="FOLDER", help="folder of the federation")
     create.add_argument(
-        "--max-connections", type=int, default=1024, metavar="N", help="maximum number of connections (1024)"
+        "--federation", required=True, metavar="NAME", help="name of the federation: letters, digits and '-'"
+    )
+    create.add_argument(
+        "--host", default="127.0.0.1", metavar="HOST", help="address the broker listens on (default: %(default)s)"
+    )
+    create.add_argument("--port", type=int, default=4222, metavar="N", help="port it listens on (default: %(default)s)")
+    create.add_argument(
+        "--certs",
+        metavar="FOLDER",
+        help="folder of certificates for TLS, made by `nashcast certs FOLDER` (default: no TLS)",
+    )
+    create.add_argument(
+        "--max-payload",
+        type=int,
+        default=1 << 20,
+        metavar="BYTES",
+        help="maximum size of a message (default: %(default)s)",
+    )
+    create.add_argument(
+        "--max-connections",
+        type=int,
+        default=1024,
+        metavar="N",
+        help="maximum number of broker connections (default: %(default)s)",
     )
     create.add_argument(
         "--stream-bytes", type=int, default=256 << 20, metavar="BYTES",
-        help="bytes of inputs that the broker keeps for agents that were away, the oldest go first (268435456)",
+        help="bytes of inputs kept for absent agents, the oldest dropped first (default: %(default)s)",
     )  # fmt: skip
-    create.add_argument("--stream-days", type=int, default=30, metavar="N", help="days for which it keeps them (30)")
+    create.add_argument(
+        "--stream-days", type=int, default=30, metavar="N", help="days for which they are kept (default: %(default)s)"
+    )
     create.set_defaults(run=run_create)
     request = kinds.add_parser(
         "request",
@@ -48,26 +68,30 @@ def add_to(commands) -> None:
         description="Make an agent's identity: a secret seed in a private file, which stays here, and the public key, "
         "printed and in a file beside it that ends in .pub, for the broker's operator.",
     )
-    request.add_argument("name", metavar="NAME")
-    request.add_argument("--key", required=True, metavar="FILE", help="where to write the seed")
+    request.add_argument("name", metavar="NAME", help="name of the agent")
+    request.add_argument("--key", required=True, metavar="FILE", help="file to write the seed to")
     request.add_argument("--overwrite", action="store_true", help="replace the seed in FILE")
     request.set_defaults(run=run_request)
     add = kinds.add_parser("add", help="let an agent take part", description="Let an agent take part.")
-    add.add_argument("folder", metavar="FOLDER")
-    add.add_argument("name", metavar="NAME")
-    add.add_argument("public_key", metavar="PUBLIC_KEY", help="what `nashcast enroll request` printed, U…, or its .pub")
+    add.add_argument("folder", metavar="FOLDER", help="folder of the federation")
+    add.add_argument("name", metavar="NAME", help="name of the agent")
+    add.add_argument(
+        "public_key",
+        metavar="PUBLIC_KEY",
+        help="public key that `nashcast enroll request` printed, U…, or its .pub file",
+    )
     add.set_defaults(run=run_add)
-    listed = kinds.add_parser("list", help="who is enrolled", description="Everybody who is or was enrolled.")
-    listed.add_argument("folder", metavar="FOLDER")
+    listed = kinds.add_parser("list", help="enrolled agents", description="All agents that are or were enrolled.")
+    listed.add_argument("folder", metavar="FOLDER", help="folder of the federation")
     listed.add_argument(
-        "--toml", action="store_true", help="print the enrolled agents' public keys as TOML, for agents' owners"
+        "--toml", action="store_true", help="public keys of the enrolled agents as TOML, for agents' owners"
     )
     listed.set_defaults(run=run_list)
     revoke = kinds.add_parser(
-        "revoke", help="shut an agent out", description="Shut an agent out, at once and for good."
+        "revoke", help="exclude an agent", description="Exclude an agent, at once and permanently."
     )
-    revoke.add_argument("folder", metavar="FOLDER")
-    revoke.add_argument("name", metavar="NAME")
+    revoke.add_argument("folder", metavar="FOLDER", help="folder of the federation")
+    revoke.add_argument("name", metavar="NAME", help="name of the agent")
     revoke.set_defaults(run=run_revoke)
     invite.add_to(kinds)
     for each in (create, request, add, listed, revoke):
@@ -93,7 +117,7 @@ def run_create(chosen: argparse.Namespace) -> None:
         print_json({"federation": made.federation, "hub": made.hub, "folder": str(folder)})
         return
     print(f"{folder / enrolment.HUB_SEED}: the hub's identity, secret; its public key is {made.hub}")
-    print(f"{folder / enrolment.FILE}: who may take part in {made.federation}, nobody yet")
+    print(f"{folder / enrolment.FILE}: agents of {made.federation}, none yet")
     print(f"{folder / CONF}: the broker's configuration. Start it: nats-server -c {folder / CONF}")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from nashcast.cli import table_file
 from nashcast.cli.argument_types import positive, seeds
 from nashcast.cli.checkout import from_checkout
+from nashcast.cli.colours import title
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
@@ -23,11 +24,11 @@ def add_to(commands) -> None:
         help="the federation beside its parts and its peers",
         description="Run the federation, its ablations, each of its agents alone, simple baselines and models of other "
         "packages step by step on the same streams, and compare them. Settings are chosen on the first fifth of each "
-        "stream or fixed beforehand; the score is the rest. Results are kept as runs finish: the same command goes on "
-        "where it was stopped.",
+        "stream or fixed beforehand; the score is the rest. Results are saved as runs finish: the same command "
+        "continues where it was stopped.",
     )
     group = evaluate.add_mutually_exclusive_group()
-    group.add_argument("--paper", action="store_true", help="the paper's streams alone")
+    group.add_argument("--paper", action="store_true", help="only the paper's streams")
     group.add_argument(
         "--held-out", action="store_true",
         help="instead, the streams that were declared when the default federation was final (nashcast[recordings])",
@@ -39,32 +40,38 @@ def add_to(commands) -> None:
     )  # fmt: skip
     evaluate.add_argument(
         "--owner-agents", choices=("simple", "rich"), default="simple",
-        help="with --private, the owners' agents: linear ones, or all families of encoders (simple)",
+        help="with --private, the owners' agents: linear ones, or all families of encoders (default: %(default)s)",
     )  # fmt: skip
     evaluate.add_argument(
         "--stream", action="append", default=[], metavar="NAME|FILE",
-        help="this stream, or this CSV or Parquet file, instead of the declared ones; may be given again",
+        help="stream, or CSV or Parquet file, instead of the declared streams; may be repeated",
     )  # fmt: skip
-    evaluate.add_argument("--target", metavar="COLUMN", help="of a file: what to forecast (its last column)")
-    evaluate.add_argument("--lags", type=positive, metavar="N", help="of a file: rows known (3)")
+    evaluate.add_argument("--target", metavar="COLUMN", help="file: column to forecast (default: its last column)")
+    evaluate.add_argument(
+        "--lags", type=positive, metavar="N", help="file: number of past rows in the inputs (default: 3)"
+    )
     evaluate.add_argument(
         "--methods", type=_words, metavar="LIST",
         help="some of ours,agents,baselines,experts,river,reservoirpy (with --private: ours,agents,experts,pooled), or "
-        "names of methods (all); the federation and persistence are always there",
+        "names of methods; the federation and persistence are always included (default: all)",
     )  # fmt: skip
     evaluate.add_argument(
-        "--federation-only", action="store_true", help="the federation, itself without its game, and persistence alone"
+        "--federation-only",
+        action="store_true",
+        help="only the federation, the federation without its game, and persistence",
     )
     evaluate.add_argument(
         "--seeds",
         type=seeds,
         metavar="LIST",
-        help="seeds of stochastic methods, e.g. 2024,2030-2049 (default: 2024-2026)",
+        help="seeds of stochastic methods, e.g. 2024,2030-2049 (default: 2024-2026; with --private: 2024)",
     )
-    evaluate.add_argument("--jobs", type=positive, metavar="N", help="runs at a time (one for each core)")
+    evaluate.add_argument(
+        "--jobs", type=positive, metavar="N", help="runs at the same time (default: one for each core)"
+    )
     evaluate.add_argument(
         "--output", type=Path, metavar="FOLDER",
-        help="where results, record and report go (evaluation; with --private private-evaluation)",
+        help="folder of results, record and report (default: evaluation; with --private: private-evaluation)",
     )  # fmt: skip
     evaluate.add_argument("--no-report", action="store_true", help="write the record, but no page and no figures")
     evaluate.add_argument("--json", action="store_true", help="print one JSON object with the rows")
@@ -168,7 +175,7 @@ def _show(study) -> None:
     # What it all comes to stands last, where it is still on the screen.
     general = [table for table in study.tables if table.title not in study.settings["streams"]]
     for table in [table for table in study.tables if table not in general] + general:
-        print("\n" + text_table(table))
+        print("\n" + title(text_table(table)))
     print(f"\n{study.title}   ({duration(study.seconds)})")
     for note in study.notes:
         print(f"- {note}")

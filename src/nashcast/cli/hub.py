@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from nashcast.cli.colours import title
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.run import add_file_options, changes_of, command_line, error_line, slug
@@ -16,12 +17,12 @@ from nashcast.cli.run import add_file_options, changes_of, command_line, error_l
 def add_to(commands) -> None:
     hub = commands.add_parser(
         "hub",
-        help="run the hub of a federation whose agents are elsewhere",
-        description="Run the hub that a TOML file describes: its stream's steps to the agents that have come, through "
-        "a broker of its own or a running one. Killed or stopped, the same command goes on where it was.",
+        help="run the hub of a federation with remote agents",
+        description="Run the hub that a TOML file describes. It sends the steps of its stream to the connected agents, "
+        "through its own broker or a running one. After a stop or a crash the same command continues where it was.",
     )
     add_file_options(hub)
-    hub.add_argument("--fresh", action="store_true", help="begin anew, whatever has been done")
+    hub.add_argument("--fresh", action="store_true", help="start from the beginning, even if a run was interrupted")
     hub.set_defaults(run=run)
 
 
@@ -33,7 +34,7 @@ def run(chosen: argparse.Namespace) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("nashcast.remote").setLevel(logging.INFO)
     config = load(chosen.file, changes_of(chosen, "steps"))
-    folder = chosen.out or Path("runs") / slug(config.name)
+    folder = chosen.output or Path("runs") / slug(config.name)
     progress = Progress()
 
     def say(line: str) -> None:
@@ -54,7 +55,7 @@ def run(chosen: argparse.Namespace) -> None:
     if chosen.json:
         print_json({"record": str(folder), **outcome.about})
         return
-    print(page(outcome.about))
+    print(title(page(outcome.about)))
     print(f"record: {folder}")
     print(f"report: nashcast report {shlex.quote(str(folder))}")
 

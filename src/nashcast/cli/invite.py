@@ -15,31 +15,37 @@ def add_to(kinds) -> None:
         help="one string with which an owner enrols an agent: nashcast agent join STRING",
         description="Print one string, with which an owner enrols the agent NAME once: `nashcast agent join STRING`. "
         "The first time this makes the federation: its folder, an authority, the broker's and the hub's certificates. "
-        "`nashcast hub` or `nashcast broker` answers owners who come.",
+        "`nashcast hub` or `nashcast broker` answers the owner.",
     )
-    invite.add_argument("name", metavar="NAME", help="of the agent")
+    invite.add_argument("name", metavar="NAME", help="name of the agent")
     invite.add_argument(
-        "--hours", type=float, default=24.0, metavar="N", help="hours for which the string can be used (24)"
+        "--hours",
+        type=float,
+        default=24.0,
+        metavar="N",
+        help="hours for which the string is valid (default: %(default)g)",
     )
     invite.add_argument("--approve", action="store_true", help="enrol only after `nashcast enroll approve NAME`")
     first = invite.add_argument_group("the first time")
-    first.add_argument("--federation", metavar="FEDERATION", help="the federation's name (the folder's)")
+    first.add_argument(
+        "--federation", metavar="FEDERATION", help="name of the federation (default: name of the folder)"
+    )
     first.add_argument(
         "--host", dest="hosts", action="append", default=[], metavar="HOST",
-        help="a name or address that owners dial; may be given again (localhost, for this machine only)",
+        help="name or address that owners dial; may be repeated (default: localhost, this machine only)",
     )  # fmt: skip
-    first.add_argument("--port", type=int, default=4222, metavar="N", help="the broker's port (4222)")
+    first.add_argument("--port", type=int, default=4222, metavar="N", help="port of the broker (default: %(default)s)")
     invite.set_defaults(run=run_invite)
-    approve = kinds.add_parser("approve", help="let in an agent that waits", description="Let in an agent that waits.")
+    approve = kinds.add_parser("approve", help="admit a waiting agent", description="Admit a waiting agent.")
     approve.set_defaults(run=run_approve)
-    withdraw = kinds.add_parser(
-        "withdraw", help="take back an invitation", description="Take back an invitation that was not used."
-    )
+    withdraw = kinds.add_parser("withdraw", help="cancel an invitation", description="Cancel an unused invitation.")
     withdraw.set_defaults(run=run_withdraw)
     for each in (approve, withdraw):
-        each.add_argument("name", metavar="NAME", help="as invited")
+        each.add_argument("name", metavar="NAME", help="name of the agent, as invited")
     for each in (invite, approve, withdraw):
-        each.add_argument("--folder", default=".", metavar="FOLDER", help="the federation's (.)")
+        each.add_argument(
+            "--folder", default=".", metavar="FOLDER", help="folder of the federation (default: current folder)"
+        )
         each.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -1,4 +1,4 @@
-"""`nashcast journal`: export, check, salvage, backup and replay of what the service has kept."""
+"""`nashcast journal`: export, check, salvage, backup and replay of the service's journal."""
 
 from __future__ import annotations
 
@@ -11,41 +11,42 @@ from nashcast.cli.printed import print_json
 def add_to(commands) -> None:
     journal = commands.add_parser(
         "journal",
-        help="export, check, salvage, back up and replay what the service has kept",
+        help="export, check, salvage, back up and replay the service's journal",
         description="The journal of `nashcast serve`. It may be read while the service runs.",
     )
     kinds = journal.add_subparsers(dest="kind", metavar="WHAT", required=True)
     exported = kinds.add_parser(
-        "export", help="write it as CSV or Parquet",
+        "export", help="write a journal as CSV or Parquet",
         description="One row a step: inputs, target, forecast, bounds, weights, every agent's forecast.",
     )  # fmt: skip
-    exported.add_argument("folder", metavar="FOLDER", type=Path)
-    exported.add_argument("out", metavar="OUT", type=Path, help="a file that ends in .csv or .parquet")
-    exported.add_argument("--stream", metavar="NAME", help="the stream, where there is more than one")
-    exported.add_argument("--from", dest="first", type=int, metavar="STEP", help="the first step (the oldest kept)")
-    exported.add_argument("--to", dest="last", type=int, metavar="STEP", help="the last step (the newest)")
+    exported.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the journal")
+    exported.add_argument("output", metavar="OUTPUT", type=Path, help="file that ends in .csv or .parquet")
+    exported.add_argument("--stream", metavar="NAME", help="name of the stream (default: the only one)")
+    exported.add_argument(
+        "--from", dest="first", type=int, metavar="STEP", help="first step (default: the oldest in the journal)"
+    )
+    exported.add_argument("--to", dest="last", type=int, metavar="STEP", help="last step (default: the newest)")
     exported.set_defaults(run=run_export)
     checked = kinds.add_parser(
-        "check", help="whether it is sound",
-        description="Whether every entry has its checksum and follows the one before. Exit code 1 if not.",
+        "check", help="verify all checksums",
+        description="Verify that every entry has its checksum and follows the previous one. Exit code 1 if not.",
     )  # fmt: skip
-    checked.add_argument("folder", metavar="FOLDER", type=Path)
+    checked.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the journal")
     checked.set_defaults(run=run_check)
     saved = kinds.add_parser(
-        "salvage", help="take what is sound of a damaged one",
-        description="Copy entries from the first on, up to the first that is damaged, to a new journal. Stop the "
-        "service first.",
+        "salvage", help="copy the undamaged part of a journal",
+        description="Copy the entries before the first damaged one to a new journal. Stop the service first.",
     )  # fmt: skip
-    saved.add_argument("folder", metavar="FOLDER", type=Path)
-    saved.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
-    saved.add_argument("--until", type=int, metavar="STEP", help="the last step to take")
+    saved.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the journal")
+    saved.add_argument("output", metavar="OUTPUT", type=Path, help="new folder")
+    saved.add_argument("--until", type=int, metavar="STEP", help="last step to copy (default: the last undamaged one)")
     saved.set_defaults(run=run_salvage)
     copied = kinds.add_parser(
-        "backup", help="copy it while the service runs",
+        "backup", help="copy a journal while the service runs",
         description="Copy the journal, its snapshots and its tokens to a new folder, which can be served as it is.",
     )  # fmt: skip
-    copied.add_argument("folder", metavar="FOLDER", type=Path)
-    copied.add_argument("out", metavar="NEW", type=Path, help="a folder that is not there yet")
+    copied.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the journal")
+    copied.add_argument("output", metavar="OUTPUT", type=Path, help="new folder")
     copied.set_defaults(run=run_backup)
     replayed = kinds.add_parser(
         "replay", help="carry a stream's journal to other settings",
@@ -55,7 +56,7 @@ def add_to(commands) -> None:
     replayed.add_argument("folder", metavar="OLD", type=Path, help="folder of the journal")
     replayed.add_argument("file", metavar="NEW.toml", type=Path, help="federation file with the new settings")
     replayed.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the new journal")
-    replayed.add_argument("--stream", metavar="NAME", help="the stream of the old journal (the file's name)")
+    replayed.add_argument("--stream", metavar="NAME", help="stream of the old journal (default: the name in the file)")
     replayed.set_defaults(run=run_replay)
     for each in (exported, checked, saved, copied, replayed):
         each.add_argument("--json", action="store_true", help="print one JSON object")
@@ -64,11 +65,11 @@ def add_to(commands) -> None:
 def run_export(chosen: argparse.Namespace) -> None:
     from nashcast.service.journal.export import export
 
-    rows = export(chosen.folder, chosen.out, stream=chosen.stream, first=chosen.first, last=chosen.last)
+    rows = export(chosen.folder, chosen.output, stream=chosen.stream, first=chosen.first, last=chosen.last)
     if chosen.json:
-        print_json({"out": str(chosen.out), "rows": rows})
+        print_json({"output": str(chosen.output), "rows": rows})
     else:
-        print(f"{chosen.out}: {rows:,} steps")
+        print(f"{chosen.output}: {rows:,} steps")
 
 
 def run_check(chosen: argparse.Namespace) -> None:
@@ -103,12 +104,12 @@ def run_check(chosen: argparse.Namespace) -> None:
 def run_salvage(chosen: argparse.Namespace) -> None:
     from nashcast.service.journal.salvage import salvage
 
-    found = salvage(chosen.folder, chosen.out, until=chosen.until)
+    found = salvage(chosen.folder, chosen.output, until=chosen.until)
     if chosen.json:
-        print_json({"out": str(chosen.out), "streams": [each._asdict() for each in found]})
+        print_json({"output": str(chosen.output), "streams": [each._asdict() for each in found]})
         return
     for each in found:
-        print(f"{chosen.out}: {each.stream}: {each.entries:,} entries, up to step {each.last_step}")
+        print(f"{chosen.output}: {each.stream}: {each.entries:,} entries, up to step {each.last_step}")
         if each.stopped is not None:
             print(f"  then: {each.stopped}")
 
@@ -116,11 +117,11 @@ def run_salvage(chosen: argparse.Namespace) -> None:
 def run_backup(chosen: argparse.Namespace) -> None:
     from nashcast.service.journal.backup import backup
 
-    entries = backup(chosen.folder, chosen.out)
+    entries = backup(chosen.folder, chosen.output)
     if chosen.json:
-        print_json({"out": str(chosen.out), "entries": entries})
+        print_json({"output": str(chosen.output), "entries": entries})
     else:
-        print(f"{chosen.out}: {entries:,} entries")
+        print(f"{chosen.output}: {entries:,} entries")
 
 
 def run_replay(chosen: argparse.Namespace) -> None:

@@ -1,9 +1,9 @@
-"""`nashcast`: the command line. Exit code 2 for misuse, 1 for failure."""
+"""`nashcast`: the command line. Exit code 2 for misuse, 1 for failure; with --json errors are JSON."""
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import HelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
@@ -14,6 +14,7 @@ from nashcast.cli import (
     bench,
     broker,
     certs,
+    completion,
     data,
     demo,
     enroll,
@@ -25,6 +26,8 @@ from nashcast.cli import (
     serve,
     sweep,
 )
+from nashcast.cli.parsing import Misuse, Parser
+from nashcast.cli.printed import print_error
 from nashcast.errors import NashcastError
 
 # Modules that add commands where they are installed; nothing here imports them otherwise.
@@ -44,30 +47,43 @@ def plug_ins() -> list[ModuleType]:
     return found
 
 
-def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
-        prog="nashcast", description="Federate black-box forecasters online.",
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20),
-    )  # fmt: skip
+def parser() -> Parser:
+    """The parser of all commands."""
+    top = Parser(
+        prog="nashcast",
+        description="Federate black-box forecasters online.",
+        formatter_class=lambda prog: HelpFormatter(prog, max_help_position=20),
+    )
     top.add_argument("--version", action="version", version=f"nashcast {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     everyday, apart = (demo, data, run, sweep, evaluate, report), (serve, journal, hub, agent, enroll, certs, broker)
-    for command in (*everyday, *plug_ins(), *apart, bench):
+    for command in (*everyday, *plug_ins(), *apart, bench, completion):
         command.add_to(commands)
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = parser().parse_args(arguments)
+    """Run one command line (sys.argv's). Returns the exit code; misuse raises SystemExit(2)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json, top = "--json" in words, parser()
+    if not words:
+        top.print_help()
+        return 0
     try:
+        chosen = top.parse_args(words)
         chosen.run(chosen)
+    except Misuse as misuse:
+        if not as_json:
+            sys.stderr.write(misuse.usage)
+        print_error(misuse.message, kind="Misuse", code=2, as_json=as_json, prog=misuse.prog)
+        raise
     except NashcastError as error:
-        print(f"nashcast: {error}", file=sys.stderr)
+        print_error(str(error), kind=type(error).__name__, code=1, as_json=as_json)
         return 1
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         sys.stderr.close()
         return 1
     except KeyboardInterrupt:
-        print("nashcast: interrupted", file=sys.stderr)
+        print_error("interrupted", kind="KeyboardInterrupt", code=130, as_json=as_json)
         return 130
     return 0

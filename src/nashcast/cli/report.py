@@ -19,10 +19,10 @@ def add_to(commands) -> None:
         description="Write the report of a record: report.html, one page that needs nothing else; figures as PNG and "
         "PDF; report.md. Nothing is computed again.",
     )
-    report.add_argument("record", metavar="RECORD", help="a folder that another nashcast command wrote")
-    report.add_argument("--out", metavar="FOLDER", help="where to write (the record's own folder)")
+    report.add_argument("record", metavar="RECORD", help="folder that another nashcast command wrote")
+    report.add_argument("--output", metavar="FOLDER", help="folder to write to (default: the record's own folder)")
     report.add_argument(
-        "--format", type=_formats, default=FORMATS, metavar="LIST", help=f"what to write ({','.join(FORMATS)})"
+        "--format", type=_formats, default=FORMATS, metavar="LIST", help=f"formats (default: {','.join(FORMATS)})"
     )
     report.add_argument("--open", action="store_true", help="open the page in a browser")
     report.add_argument("--json", action="store_true", help="print one JSON object with the files")
@@ -40,7 +40,7 @@ def _formats(text: str) -> tuple[str, ...]:
 def run(chosen: argparse.Namespace) -> None:
     if chosen.open and "html" not in chosen.format:
         raise InvalidInput("--open", f"--format {','.join(chosen.format)}", "Add html, the page to open.")
-    written = write_report(chosen.record, chosen.out, chosen.format)
+    written = write_report(chosen.record, chosen.output, chosen.format)
     if chosen.json:
         files = [{"path": str(path), "bytes": path.stat().st_size} for path in written]
         print_json({"files": files})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nashcast.cli import table_file
+from nashcast.cli.colours import title
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 
@@ -27,9 +28,9 @@ def add_to(commands) -> None:
         "Parquet file: nashcast run load.csv --target load --date time --horizon 24.",
     )
     add_file_options(run)
-    run.add_argument("--no-record", action="store_true", help="write nothing")
+    run.add_argument("--no-record", action="store_true", help="write no record")
     run.add_argument("--overwrite", action="store_true", help="replace a record of other settings")
-    run.add_argument("--seed", type=int, metavar="N", help="instead of the file's seed")
+    run.add_argument("--seed", type=int, metavar="N", help="seed (default: the file's)")
     table_file.add_options(run)
     run.set_defaults(run=main)
 
@@ -38,12 +39,14 @@ def add_file_options(command) -> None:
     """What `run` and `sweep` have in common."""
     command.add_argument("file", metavar="FILE", help="TOML file")
     command.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="where to write (runs/…, named after the file's name)"
+        "--output", type=Path, metavar="FOLDER", help="folder to write to (default: below runs/, named after the file)"
     )
-    command.add_argument("--steps", type=int, metavar="N", help="only the first N steps of the stream")
+    command.add_argument(
+        "--steps", type=int, metavar="N", help="number of steps (default: all of the stream, or as the file says)"
+    )
     command.add_argument(
         "--set", dest="changes", action="append", default=[], type=change, metavar="KEY=VALUE",
-        help="instead of the file's value, for example agents.features=8 or game=false; may be given again",
+        help="value that replaces the file's, for example agents.features=8 or game=false; may be repeated",
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -96,7 +99,7 @@ def main(chosen: argparse.Namespace) -> None:
         return
 
     config = load(chosen.file, changes_of(chosen, "seed", "steps"))
-    folder = chosen.out or Path("runs") / f"{slug(config.name)}-{config.seed}"
+    folder = chosen.output or Path("runs") / f"{slug(config.name)}-{config.seed}"
     if not chosen.no_record:
         check_folder(folder, config, overwrite=chosen.overwrite)
     progress = Progress()
@@ -110,7 +113,7 @@ def main(chosen: argparse.Namespace) -> None:
         about = {"record": None if chosen.no_record else str(folder), **outcome.about}
         print_json(about)
         return
-    print(page(outcome.about))
+    print(title(page(outcome.about)))
     if not chosen.no_record:
         print(f"record: {folder}")
         print(f"report: nashcast report {shlex.quote(str(folder))}")

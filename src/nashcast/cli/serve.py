@@ -1,4 +1,4 @@
-"""`nashcast serve FOLDER`: federations behind HTTP, one for each stream; `nashcast serve token …`: who may use it."""
+"""`nashcast serve FOLDER`: federations behind HTTP, one for each stream; `nashcast serve token …`: access tokens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from nashcast.cli.parsing import Parser
 from nashcast.cli.printed import print_json
 
 TOKENS = "tokens.json"
@@ -22,72 +23,97 @@ def add_to(commands) -> None:
     )
     serve.add_argument(
         "file", metavar="FOLDER", type=Path,
-        help="folder of TOML files with a table [serve], a stream each; or one such file; or: token …",
+        help="folder of TOML files with a table [serve], one stream each; or one such file; or: token …",
     )  # fmt: skip
     serve.add_argument(
         "--workers", type=int, metavar="N", help="processes that compute (default: one for each core)"
     )  # fmt: skip
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
-    serve.add_argument("--port", type=int, default=8500, help="(8500)")
-    add_journal(serve)
-    serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="certificate chain")
-    serve.add_argument("--tls-key", type=Path, metavar="PEM", help="its private key")
     serve.add_argument(
-        "--plain-http", action="store_true", help="listen beyond this machine without TLS: a proxy in front speaks it"
+        "--host",
+        default="127.0.0.1",
+        metavar="HOST",
+        help="address to listen on (default: %(default)s, this machine only)",
     )
-    serve.add_argument("--open", action="store_true", help="no tokens: everybody on this machine may do everything")
-    serve.add_argument("--max-body", type=int, default=1_000_000, metavar="BYTES", help="of one request (1000000)")
-    serve.add_argument("--rate", type=float, default=5000, metavar="N", help="requests a second of one token (5000)")
-    serve.add_argument("--readers", type=int, default=200, metavar="N", help="of the event stream (200)")
+    serve.add_argument("--port", type=int, default=8500, metavar="N", help="port to listen on (default: %(default)s)")
+    add_journal(serve)
+    serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="file of the certificate chain (default: no TLS)")
+    serve.add_argument("--tls-key", type=Path, metavar="PEM", help="file of its private key")
+    serve.add_argument("--plain-http", action="store_true", help="no TLS beyond this machine: a proxy in front adds it")
+    serve.add_argument("--no-auth", action="store_true", help="no tokens: every local process has full access")
+    serve.add_argument(
+        "--max-body",
+        type=int,
+        default=1_000_000,
+        metavar="BYTES",
+        help="maximum size of a request (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--rate", type=float, default=5000, metavar="N", help="requests per second and token (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--readers", type=int, default=200, metavar="N", help="readers of the event stream (default: %(default)s)"
+    )
     serve.add_argument(
         "--history", type=Path, metavar="PATH",
         help="CSV or Parquet for streams that have no observation yet: a folder of files named as streams, or one file",
     )  # fmt: skip
-    serve.add_argument("--connections", type=int, default=1000, metavar="N", help="at once, in all (1000)")
-    serve.add_argument("--per-address", type=int, default=250, metavar="N", help="at once from one address (250)")
+    serve.add_argument(
+        "--connections",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="maximum number of connections (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--per-address",
+        type=int,
+        default=250,
+        metavar="N",
+        help="maximum number of connections from one address (default: %(default)s)",
+    )
     serve.add_argument(
         "--accept-changes", action="store_true",
-        help="start even if replay gives other numbers than were recorded, as another processor may",
+        help="start even if replay gives numbers other than the recorded ones, as another processor may",
     )  # fmt: skip
-    serve.add_argument("--json", action="store_true", help="print one JSON object when it answers")
+    serve.add_argument("--json", action="store_true", help="print one JSON object when the service is ready")
     serve.set_defaults(run=main)
-    token, of_file = _token_parser(), serve.parse_known_args
-
-    def parse(args=None, namespace=None):
-        """`token` is a command of its own; a federation file of that name is ./token."""
-        if args and args[0] == "token":
-            return token.parse_known_args(args[1:], namespace)
-        return of_file(args, namespace)
-
-    serve.parse_known_args = parse
+    # A federation file of the name `token` is ./token.
+    serve.nested["token"] = _token_parser()
 
 
 def add_journal(command) -> None:
     command.add_argument(
-        "--journal", type=Path, default=Path("journal"), metavar="FOLDER", help="where everything is kept (journal)"
+        "--journal",
+        type=Path,
+        default=Path("journal"),
+        metavar="FOLDER",
+        help="folder of the journal (default: %(default)s)",
     )
     command.add_argument(
-        "--token-file", type=Path, metavar="FILE", help=f"hashes of tokens ({TOKENS} in the journal's folder)"
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"file of token hashes (default: {TOKENS} in the journal's folder)",
     )
 
 
-def _token_parser() -> argparse.ArgumentParser:
-    token = argparse.ArgumentParser(
-        prog="nashcast serve token", description="Tokens of the service: read, write, admin. Only hashes are kept."
+def _token_parser() -> Parser:
+    token = Parser(
+        prog="nashcast serve token", description="Tokens of the service: read, write, admin. Only hashes are stored."
     )
     kinds = token.add_subparsers(dest="kind", metavar="WHAT", required=True)
     add = kinds.add_parser("add", help="make a token and print it once", description="Make a token and print it once.")
-    add.add_argument("name", metavar="NAME", help="whom it is for")
+    add.add_argument("name", metavar="NAME", help="name of the token")
     add.add_argument(
         "--scope", default="read", metavar="LIST",
-        help="what it may do, some of read,write,admin (read); admin may do everything",
+        help="some of read,write,admin; admin includes the others (default: %(default)s)",
     )  # fmt: skip
-    add.add_argument("--days", type=float, metavar="N", help="days until it expires (never)")
+    add.add_argument("--days", type=float, metavar="N", help="days until it expires (default: never)")
     add.set_defaults(run=token_add)
-    listed = kinds.add_parser("list", help="every token", description="Every token, without the secret itself.")
+    listed = kinds.add_parser("list", help="all tokens", description="All tokens, without their secrets.")
     listed.set_defaults(run=token_list)
     revoke = kinds.add_parser("revoke", help="end a token", description="End a token, within a second.")
-    revoke.add_argument("name", metavar="NAME")
+    revoke.add_argument("name", metavar="NAME", help="name of the token")
     revoke.set_defaults(run=token_revoke)
     for each in (add, listed, revoke):
         add_journal(each)
@@ -126,8 +152,8 @@ def main(chosen: argparse.Namespace) -> None:
         per_address=check.integer("per-address", chosen.per_address, min=1),
     )  # fmt: skip
     address = Address(chosen.host, chosen.port, chosen.tls_cert, chosen.tls_key, chosen.plain_http)
-    check_address(address, tokens=not chosen.open)
-    tokens = None if chosen.open else _token_file(chosen)
+    check_address(address, tokens=not chosen.no_auth)
+    tokens = None if chosen.no_auth else _token_file(chosen)
     listener = bind(address)
     address = address._replace(port=listener.getsockname()[1])
     try:
@@ -147,7 +173,7 @@ def _first_tokens(tokens) -> tuple[str, str]:
     from nashcast.errors import InvalidInput
 
     if not sys.stdout.isatty():
-        remedy = "Make one: nashcast serve token add NAME --scope read,write. Or pass --open, for this machine only."
+        remedy = "Make one: nashcast serve token add NAME --scope read,write. Or pass --no-auth, for this machine only."
         raise InvalidInput("token file", f"{tokens.path}, which has no tokens", remedy)
     return tokens.add("first", ["admin"]), tokens.add("page", ["read"])
 
@@ -165,7 +191,7 @@ def _say(chosen: argparse.Namespace, address, service, first: tuple[str, str] | 
     print(f"serving {what} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
     if first is not None:
         print(f"a first token, with scope admin, shown only now: {first[0]}")
-    asks = "" if first is not None or chosen.open else "; it asks for a token with scope read"
+    asks = "" if first is not None or chosen.no_auth else "; it asks for a token with scope read"
     print(f"the page: {page}{asks}")
     sys.stdout.flush()
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from nashcast.cli.argument_types import positive
+from nashcast.cli.colours import title
 from nashcast.cli.printed import print_json
 from nashcast.cli.progress import Progress
 from nashcast.cli.run import add_file_options, changes_of, command_line, slug, toml
@@ -22,10 +23,12 @@ def add_to(commands) -> None:
         "same command continues where it was stopped.",
     )
     add_file_options(sweep)
-    sweep.add_argument("--jobs", type=positive, metavar="N", help="runs at the same time (one for each core)")
-    sweep.add_argument("--top", type=positive, default=10, metavar="N", help="settings to show (10)")
-    sweep.add_argument("--post-hoc", action="store_true", help="rank on the steps that are reported, and say so")
-    sweep.add_argument("--cluster", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
+    sweep.add_argument("--jobs", type=positive, metavar="N", help="runs at the same time (default: one for each core)")
+    sweep.add_argument("--top", type=positive, default=10, metavar="N", help="settings to show (default: %(default)s)")
+    sweep.add_argument("--post-hoc", action="store_true", help="rank on the reported steps, and say so in the table")
+    sweep.add_argument(
+        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler whose workers run it (default: this machine)"
+    )
     sweep.set_defaults(run=main)
 
 
@@ -39,7 +42,7 @@ def main(chosen: argparse.Namespace) -> None:
 
     began = time.monotonic()
     plan = load_plan(chosen.file, changes_of(chosen, "steps"), post_hoc=chosen.post_hoc)
-    folder = chosen.out or Path("runs") / f"{slug(plan.base.name)}-sweep"
+    folder = chosen.output or Path("runs") / f"{slug(plan.base.name)}-sweep"
     results = Results(folder)
     results.belong_to(plan.identity())
     runs = [run for config in plan.configs for run in plan.runs(config)]
@@ -71,7 +74,7 @@ def main(chosen: argparse.Namespace) -> None:
         print_json({"name": plan.base.name, **summary, **shown})
         return
     columns = [c for c in shown["columns"] if c["key"] != "diverged" or any(row["diverged"] for row in shown["rows"])]
-    print(text_table({**shown, "title": f"{plan.base.name}: {shown['title']}", "columns": columns}))
+    print(title(text_table({**shown, "title": f"{plan.base.name}: {shown['title']}", "columns": columns})))
     if len(ranking.rows) > chosen.top:
         print(f"… and {len(ranking.rows) - chosen.top} more settings: --top {len(ranking.rows)}")
     print(f"{ranking.runs} runs, {ranking.diverged} diverged. Skill: 1 - MSE / persistence's.")

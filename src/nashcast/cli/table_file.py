@@ -19,16 +19,38 @@ def add_options(command: argparse.ArgumentParser, *, target: bool = True) -> Non
     """What says which column of a file is what."""
     group = command.add_argument_group("a CSV or Parquet file of your own")
     if target:
-        group.add_argument("--target", type=_names, metavar="COLUMNS", help="what to forecast, separated by commas")
-    group.add_argument("--inputs", type=_names, metavar="COLUMNS", help="inputs, separated by commas (none)")
-    group.add_argument("--date", metavar="COLUMN", help="timestamps (none: rows are one step apart)")
-    group.add_argument("--horizon", type=int, metavar="N", help="steps ahead (1, or the file's of --agents)")
-    group.add_argument("--every", metavar="LENGTH", help="length of a step, such as 15min, 1h or 1d (the commonest)")
-    group.add_argument("--timezone", metavar="ZONE", help="of timestamps without an offset, such as Europe/Vienna")
-    group.add_argument("--calendar", type=_names, default=[], metavar="LIST", help="inputs such as hour,weekday (none)")
-    group.add_argument("--delay", type=int, default=0, metavar="N", help="rows after which labels come (0)")
-    group.add_argument("--burn-in", type=int, default=0, metavar="N", help="first rows that are not scored (0)")
-    group.add_argument("--agents", type=Path, metavar="TOML", help="federation file with your agents (default agents)")
+        group.add_argument("--target", type=_names, metavar="COLUMNS", help="columns to forecast, separated by commas")
+    group.add_argument(
+        "--inputs", type=_names, metavar="COLUMNS", help="input columns, separated by commas (default: none)"
+    )
+    group.add_argument("--date", metavar="COLUMN", help="column of timestamps (default: none, rows are one step apart)")
+    group.add_argument(
+        "--horizon", type=int, metavar="N", help="steps ahead (default: 1, or as the file of --agents says)"
+    )
+    group.add_argument(
+        "--every", metavar="LENGTH", help="length of a step, such as 15min, 1h or 1d (default: the commonest)"
+    )
+    group.add_argument(
+        "--timezone",
+        metavar="ZONE",
+        help="time zone of timestamps without an offset, such as Europe/Vienna (default: none)",
+    )
+    group.add_argument(
+        "--calendar",
+        type=_names,
+        default=[],
+        metavar="LIST",
+        help="calendar inputs such as hour,weekday (default: none)",
+    )
+    group.add_argument(
+        "--delay", type=int, default=0, metavar="N", help="rows after which labels arrive (default: %(default)s)"
+    )
+    group.add_argument(
+        "--burn-in", type=int, default=0, metavar="N", help="first rows that are not scored (default: %(default)s)"
+    )
+    group.add_argument(
+        "--agents", type=Path, metavar="TOML", help="federation file with your agents (default: `default_agents`)"
+    )
 
 
 def _names(text: str) -> list[str]:

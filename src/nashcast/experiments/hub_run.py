@@ -90,9 +90,9 @@ def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
         before = path.read_text()
     except OSError as error:
         got = f"{folder}, which cannot be written ({error.strerror})"
-        raise InvalidInput("--out", got, "Pass a folder that can.") from None
+        raise InvalidInput("--output", got, "Pass a folder that can.") from None
     if before != text:
-        raise InvalidInput("--out", f"{folder}, with a run of other settings", "Pass another folder, or --fresh.")
+        raise InvalidInput("--output", f"{folder}, with a run of other settings", "Pass another folder, or --fresh.")
 
 
 def _come(config: HubConfig, say: Say) -> tuple[str, ...] | None:

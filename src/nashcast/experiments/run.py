@@ -150,7 +150,7 @@ def check_folder(folder: str | Path, config: Config, *, overwrite: bool) -> None
     folder = Path(folder)
     if not overwrite and not may_overwrite(folder, config.settings()):
         got = f"{folder}, which holds a record of other settings or a damaged one"
-        raise InvalidInput("--out", got, "Pass another folder, or --overwrite.")
+        raise InvalidInput("--output", got, "Pass another folder, or --overwrite.")
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def check_folder(folder: str | Path, config: Config, *, overwrite: bool) -> None
             pass
     except OSError as error:
         got = f"{folder}, which cannot be written ({error.strerror})"
-        raise InvalidInput("--out", got, "Pass a folder that can, or --no-record.") from None
+        raise InvalidInput("--output", got, "Pass a folder that can, or --no-record.") from None
     finally:
         # As it was: a run that fails leaves no empty folders.
         with suppress(OSError):

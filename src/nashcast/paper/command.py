@@ -41,16 +41,18 @@ def add_to(commands) -> None:
     reproduce.add_argument("what", choices=list(SUMMARIES), metavar="WHAT", help="see below")
     reproduce.add_argument(
         "--as-published", action="store_true",
-        help="also as the published code does it, on its own random draws, so that the printed digits come back",
+        help="also the published code's computation, on its own random draws, which gives the printed digits",
     )  # fmt: skip
+    reproduce.add_argument("--models", type=_models, metavar="LIST", help="some of transformer,rfn,esn (default: all)")
     reproduce.add_argument(
-        "--models", type=_models, metavar="LIST", help="some of transformer,rfn,esn (all that can be run)"
+        "--seeds", type=seeds, metavar="LIST", help="seeds of the random encoders (default: 2024-2026)"
     )
-    reproduce.add_argument("--seeds", type=seeds, metavar="LIST", help="seeds of the random encoders (2024-2026)")
-    reproduce.add_argument("--jobs", type=positive, metavar="N", help="runs at a time (one for each core)")
     reproduce.add_argument(
-        "--out", type=Path, default=Path("reproduction"), metavar="FOLDER",
-        help="where results, records and reports go (reproduction); an interrupted run goes on from there",
+        "--jobs", type=positive, metavar="N", help="runs at the same time (default: one for each core)"
+    )
+    reproduce.add_argument(
+        "--output", type=Path, default=Path("reproduction"), metavar="FOLDER",
+        help="folder of results, records and reports; an interrupted run continues from there (default: %(default)s)",
     )  # fmt: skip
     reproduce.add_argument("--no-report", action="store_true", help="write the record, but no page and no figures")
     reproduce.add_argument("--json", action="store_true", help="print one JSON object with the rows")
@@ -76,14 +78,14 @@ def run(chosen: argparse.Namespace) -> None:
         _pretrain(progress, chosen.json)
         return
     options = Options(
-        chosen.out, chosen.seeds or SEEDS, chosen.models or MODELS, chosen.jobs, chosen.as_published, progress
+        chosen.output, chosen.seeds or SEEDS, chosen.models or MODELS, chosen.jobs, chosen.as_published, progress
     )
     names = list(STUDIES) if chosen.what == "all" else [chosen.what]
     collected = {}
     for name in names:
         found = carry_out(name, options, _command(name, chosen))
         progress.clear()
-        folder = records.write(chosen.out / name, found.study)
+        folder = records.write(chosen.output / name, found.study)
         collected[name] = found.rows
         if not chosen.json:
             _show(found.study)

@@ -21,6 +21,6 @@ def write_whole(path: Path, content: bytes | str) -> Path:
             if scratch.exists():
                 scratch.unlink()
     except OSError as error:
-        remedy = "Pass --out with a folder that can be written."
+        remedy = "Pass --output with a folder that can be written."
         raise NashcastError(f"cannot write {path}: {error.strerror}. {remedy}") from None
     return path

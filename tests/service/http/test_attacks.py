@@ -10,12 +10,11 @@ import time
 
 import pytest
 
+from asking import ONE
 from nashcast import Client
 from nashcast.service.http.bodies import BadJson, parse_json
 from nashcast.service.http.connections import ConnectionLimit
 from nashcast.service.http.tokens import TokenFile
-
-from asking import ONE
 from served import Served
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from asking import ONE, SCOPES, ask, refused
 from nashcast import Client, InvalidInput
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.service.http.rates import Rates
 from nashcast.service.http.server import Address, bind, check_address
-
-from asking import ONE, SCOPES, ask, refused
 from served import MEMBERS, Served, series
 
 
@@ -204,7 +203,7 @@ def test_without_tokens_only_this_machine_is_served(tmp_path):
 
 def test_addresses_that_would_be_unsafe_are_refused(tmp_path):
     for address, tokens, words in (
-        (Address("0.0.0.0"), False, "0.0.0.0 without tokens. Leave out --open"),
+        (Address("0.0.0.0"), False, "0.0.0.0 without tokens. Leave out --no-auth"),
         (Address("0.0.0.0"), True, "without TLS, which would send tokens in the clear"),
         (Address("::", tls_cert=tmp_path), True, "Pass both --tls-cert and --tls-key"),
         (Address(tls_cert=tmp_path / "a", tls_key=tmp_path / "b"), True, "no file"),

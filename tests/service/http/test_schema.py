@@ -11,7 +11,6 @@ import sys
 import pytest
 
 from nashcast.service.http.tokens import TokenFile
-
 from served import FILE, Served
 
 EXAMPLES = os.environ.get("NASHCAST_EXAMPLES", "8")

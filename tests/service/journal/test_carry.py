@@ -8,7 +8,6 @@ import pytest
 
 from nashcast import Client
 from nashcast.cli.main import main
-
 from running import Running, filled, forecasts
 from served import FILE, Served, entries, recorded, series, uninterrupted
 

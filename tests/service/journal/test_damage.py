@@ -12,7 +12,6 @@ from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.streams.writer import Failed
-
 from running import Running, filled, forecasts
 from served import FILE, entries
 

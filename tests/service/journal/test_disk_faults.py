@@ -10,7 +10,6 @@ import pytest
 from nashcast import NashcastError
 from nashcast.client import ServiceRefused
 from nashcast.service.streams.writer import Failed
-
 from running import Running
 from served import FILE, Served, entries, recorded, series, uninterrupted
 

@@ -12,7 +12,6 @@ from nashcast.errors import NashcastError
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import MIGRATIONS, VERSION
 from nashcast.service.streams.intake import Conflict
-
 from running import Running, filled, forecasts
 from served import DEFAULT, FILE, PAPERS, RULE, Served, entries, recorded, series, uninterrupted
 

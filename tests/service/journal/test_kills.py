@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from nashcast.client import ServiceRefused
-
 from nursery import Forked, Nursery
 from served import Served, entries, recorded, uninterrupted
 

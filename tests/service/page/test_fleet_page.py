@@ -8,7 +8,6 @@ import pytest
 
 from nashcast import Client
 from nashcast.service.http.tokens import TokenFile
-
 from paging import opened, until
 from served import FILE, Served, series
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from nashcast.service.http.tokens import TokenFile
-
 from paging import (
     BROKEN_LINE,
     EVIL,

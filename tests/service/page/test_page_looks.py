@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nashcast.service.page.pages import pages
-
 from asking import ask
 from browsing import overflow
+from nashcast.service.page.pages import pages
 from paging import at_step, live, opened, staged, text_of, until
 from served import series
 

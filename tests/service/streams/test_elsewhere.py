@@ -19,7 +19,6 @@ from nashcast.client import ServiceRefused
 from nashcast.experiments.hub_config import load
 from nashcast.remote.broker import enrolment
 from nashcast.service.streams.settings import load_served
-
 from served import Served, entries, recorded, series
 
 MEMBERS = (
@@ -211,7 +210,7 @@ def test_an_agent_that_is_killed_is_gone_and_comes_back_by_itself(tmp_path):
 def test_a_hub_that_cannot_be_is_refused(change, words, tmp_path, capsys):
     (tmp_path / "federation.toml").write_text(FILE.replace(*change))
     journal = str(tmp_path / "journal")
-    assert main(["serve", str(tmp_path / "federation.toml"), "--journal", journal, "--port", "0", "--open"]) == 1
+    assert main(["serve", str(tmp_path / "federation.toml"), "--journal", journal, "--port", "0", "--no-auth"]) == 1
     assert words in capsys.readouterr().err
 
 

@@ -10,7 +10,6 @@ from nashcast.service.streams.factory import make_federation
 from nashcast.service.streams.live import Live, agent_state
 from nashcast.service.streams.scores import FIRST_AGENT, Scores
 from nashcast.service.streams.settings import load_served
-
 from served import DEFAULT, FILE, PAPERS, federation_file, series
 
 AGENTS = """

@@ -12,7 +12,6 @@ import pytest
 
 from nashcast import Client, default_federation
 from nashcast.client import ServiceRefused
-
 from served import DEFAULT, FILE, Served, series, uninterrupted
 from served import entries as read_entries
 

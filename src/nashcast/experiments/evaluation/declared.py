@@ -14,6 +14,8 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.streams import Stream, open_stream
 from nashcast.streams.catalog import entry
 
+LAGS = 3  # of a file, unless given
+
 
 class Declared(NamedTuple):
     """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known.
@@ -89,7 +91,7 @@ def stream_named(text: str, target: str | None = None, lags: int | None = None) 
     path = Path(text)
     if path.suffix.lower() in (".csv", ".parquet", ".txt") or path.is_file():
         chosen = target or _last_column(path)
-        return Declared("file", options=(("path", str(path)), ("target", chosen), ("lags", lags or 3)))
+        return Declared("file", options=(("path", str(path)), ("target", chosen), ("lags", lags or LAGS)))
     entry(text)  # says what there is, if it is not there
     if text == "file":
         raise InvalidInput("--stream", "'file'", "Pass the path of the file itself.")

@@ -51,7 +51,7 @@ def check_address(address: Address, *, tokens: bool) -> None:
     if is_loopback(address.host):
         return
     if not tokens:
-        raise InvalidInput("host", f"{address.host} without tokens", "Leave out --open, or serve on 127.0.0.1.")
+        raise InvalidInput("host", f"{address.host} without tokens", "Leave out --no-auth, or serve on 127.0.0.1.")
     if address.tls_cert is None and not address.plain_http:
         remedy = "Pass --tls-cert and --tls-key, or --plain-http if something in front of it speaks TLS."
         raise InvalidInput("host", f"{address.host} without TLS, which would send tokens in the clear", remedy)
