@@ -30,6 +30,7 @@ _FLAG: dict[str, Any] = {"type": "boolean"}
 _MAYBE: dict[str, Any] = {"type": ["number", "null"]}
 _MAYBE_WHOLE: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
 _MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_MAYBE_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
 _BY_NAME: dict[str, Any] = {"type": "object", "additionalProperties": _NUMBER}
 _REASONS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
 _ERRORS = _closed(
@@ -40,8 +41,8 @@ _BOUNDS = _list(_closed(coverage=_NUMBER, lower=_list(_MAYBE), upper=_list(_MAYB
 _COVERAGE = _list(_closed(nominal=_NUMBER, achieved=_MAYBE))
 _FLEET_ROW: dict[str, Any] = {
     "name": _TEXT, "title": _TEXT, "state": _STATE, "why": _MAYBE_TEXT, "step": _MAYBE_WHOLE, "at": _MAYBE,
-    "behind": _WHOLE, "units": _MAYBE_TEXT, "against_persistence": _MAYBE, "coverage": _COVERAGE, "agents": _WHOLE,
-    "absent": _WHOLE, "spark": _list(_MAYBE),
+    "behind": _WHOLE, "units": _MAYBE_TEXT, "rmse": _MAYBE, "persistence_rmse": _MAYBE, "against_persistence": _MAYBE,
+    "coverage": _COVERAGE, "trusted": _MAYBE_TEXT, "agents": _WHOLE, "absent": _WHOLE, "spark": _list(_MAYBE),
 }  # fmt: skip
 
 ANSWERS: dict[str, Any] = {
@@ -84,6 +85,9 @@ ANSWERS: dict[str, Any] = {
                 last_seen=_MAYBE,
                 absences=_WHOLE,
                 reason=_MAYBE_TEXT,
+                rank=_MAYBE_WHOLE,
+                loss_without=_MAYBE,
+                in_game=_MAYBE_FLAG,
             )
         )
     ),

@@ -11,6 +11,7 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.errors import NashcastError
 from nashcast.federation.state_file import read_arrays, write_arrays
+from nashcast.federation.trust import Trust
 from nashcast.games.lookback.game import Equilibrium
 from nashcast.intervals import Intervals
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
@@ -149,6 +150,10 @@ class Live:
             state = agent_state(reason, missed)
             found.append(AgentView(name, weight, float(errors[i]), state, seen, int(self._absences[i]), reason))
         return found
+
+    def trust(self) -> list[Trust]:
+        """Whom to trust, in the order of the members; nothing before the first known target."""
+        return [] if self._federation.loop is None else self._federation.trust()
 
     def counts(self) -> dict[str, int]:
         """What its health counts since the stream began."""

@@ -64,4 +64,4 @@ def _feed(stream: Stream, message: dict[str, Any]) -> None:
         entries.append(stream.recent.popleft())
     y_dim = stream.config.serve.y_dim
     outcomes = [read_outcome(row, len(stream.names), y_dim) for row in message["rows"]]
-    feed.add(entries, outcomes, message["events"])
+    feed.add(entries, outcomes, message["events"], stream.standing)
