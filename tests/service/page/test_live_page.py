@@ -60,7 +60,7 @@ def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_
         assert cells.last.inner_text() == "0.000"
         assert page.locator("#weight-sum").inner_text() == "0.980"
         out = page.locator("#log li").first
-        assert "agent out" in out.inner_text()
+        assert "agent gone" in out.inner_text()
         assert "the vendor does not answer" in out.inner_text()
         assert " s ago" in page.locator("#agents tbody tr").last.inner_text()
 

@@ -5,14 +5,15 @@ import { NONE, ago, number, whole } from "./format.js";
 import { put } from "./panels.js";
 import { Refused, ask, token } from "./service.js";
 import { wireTheme } from "./theme_button.js";
-import { against, covered, good, rmseRatio } from "./words.js";
+import { against, alarms, covered, good, rmseRatio } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const EVERY = 2000;
 // What a column is sorted by; null goes last in either order.
 const KEYS = {
   name: (row) => row.name,
-  state: (row) => ["failed", "loading", "live"].indexOf(row.state),
+  // Failed first, then those with alarms.
+  state: (row) => (row.state === "failed" ? 0 : row.alarms.length ? 1 : row.state === "loading" ? 2 : 3),
   rmse: (row) => row.rmse,
   error: (row) => row.against_persistence,
   coverage: (row) => gap(row),
@@ -81,9 +82,10 @@ function show(row) {
   text(cells.at, row.at === null ? NONE : ago(Date.now() / 1000 - row.at));
   if (known.shown === told) return known.line;
   known.shown = told;
-  text(cells.state, row.state);
-  cells.state.dataset.state = row.state;
-  cells.state.title = row.why ?? "";
+  const raised = row.state === "failed" ? "" : alarms(row.alarms);
+  text(cells.state, raised || row.state);
+  cells.state.dataset.state = raised ? "alarm" : row.state;
+  cells.state.title = row.why ?? raised;
   const ratio = rmseRatio(row.against_persistence);
   text(cells.rmse, row.rmse === null ? NONE : `${number(row.rmse, 3)}${row.units ? ` ${row.units}` : ""}`);
   text(cells.error, against(ratio));
@@ -99,7 +101,7 @@ function show(row) {
 
 function draw() {
   const words = at("search").value.trim().toLowerCase(), key = KEYS[sorted.key];
-  const chosen = rows.filter((row) => !words || row.name.toLowerCase().includes(words) || row.title.toLowerCase().includes(words) || row.state.startsWith(words));
+  const chosen = rows.filter((row) => !words || row.name.toLowerCase().includes(words) || row.title.toLowerCase().includes(words) || row.state.startsWith(words) || alarms(row.alarms).includes(words));
   chosen.sort((a, b) => {
     const [x, y] = [key(a), key(b)];
     if (x === null || y === null) return (x === null) - (y === null);
@@ -111,8 +113,9 @@ function draw() {
   if (!same) body.replaceChildren(...wanted);
   const failed = rows.filter((row) => row.state === "failed").length;
   const worse = rows.filter((row) => good(rmseRatio(row.against_persistence)) === "false").length;
+  const alarmed = rows.filter((row) => row.alarms.length).length;
   put("shown", `${whole(chosen.length)} of ${whole(rows.length)} streams`);
-  put("now", [failed ? `${failed} failed` : "", worse ? `${worse} worse than persistence` : ""].filter(Boolean).join(", "));
+  put("now", [failed ? `${failed} failed` : "", alarmed ? `${alarmed} with alarms` : "", worse ? `${worse} worse than persistence` : ""].filter(Boolean).join(", "));
 }
 
 function line(state, why = "") {

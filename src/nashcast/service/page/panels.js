@@ -2,7 +2,7 @@
 
 import { NONE, alike, clock, moment, number, percent, ratio, whole } from "./format.js";
 import { date } from "./times.js";
-import { against, covered, good, rmseRatio } from "./words.js";
+import { against, alarms, covered, good, rmseRatio } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const ENTRIES = 200;
@@ -33,6 +33,8 @@ export function showStatus(status) {
   const name = status.title === status.name ? status.name : `${status.name}: ${status.title}`;
   put("name", name);
   document.title = `${name} – nashcast`;
+  at("alarms").hidden = !status.alarms.length;
+  put("alarms", status.alarms.length ? `Look at this stream: ${alarms(status.alarms)}. What happened says since when.` : "");
   const coverage = [...status.coverage].reverse().map(covered);
   put("coverage", coverage[0] ?? NONE);
   put("coverage-words", coverage.slice(1).join(", "));

@@ -23,6 +23,10 @@ export function covered({ nominal, achieved }) {
   return achieved === null ? `${NONE} ${of}` : `${(100 * achieved).toFixed(achieved > 0.985 || nominal > 0.985 ? 1 : 0)} ${of}`;
 }
 
+// Alarms, as the service names them.
+const ALARMS = { errors: "errors jump", intervals: "intervals miss", coverage: "coverage off", agents: "agent gone" };
+export const alarms = (raised) => raised.map((name) => ALARMS[name] ?? name).join(", ");
+
 // How far to rely on an agent: a verdict, and what the federation would lose without it.
 export function trust({ state, loss_without: loss }) {
   if (state !== "in") return ["not there", ""];

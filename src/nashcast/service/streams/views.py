@@ -121,6 +121,7 @@ def summary_view(live: Live, serve: ServeSettings, trust: Sequence[Trust]) -> di
         ],
         "game": game_view(live),
         "agents": agents_view(live, trust),
+        "alarms": live.watch.alarms(),
     }
 
 
@@ -135,6 +136,7 @@ NO_SUMMARY: dict[str, Any] = {
         "largest_gain": None, "condition": None,
     },
     "agents": [],
+    "alarms": [],
 }  # fmt: skip
 
 
@@ -160,8 +162,15 @@ def fleet_row(stream: Any) -> dict:
         "trusted": None if first is None else first["name"],
         "agents": len(stream.names),
         "absent": absent,
+        "alarms": alarms_view(summary),
         "spark": list(stream.spark),
     }
+
+
+def alarms_view(summary: dict[str, Any]) -> list[str]:
+    """What an operator should look at: drift (of errors or intervals), coverage, and agents that are gone."""
+    gone = any(agent["state"] == "gone" for agent in summary["agents"])
+    return [*summary["alarms"], *(["agents"] if gone else [])]
 
 
 def save_point_row(snapshot: dict) -> dict:
