@@ -73,6 +73,14 @@ def series(steps: int, seed: int = 1) -> np.ndarray:
     return np.round(np.cumsum(np.random.default_rng(seed).normal(size=steps)) / 4, 4)
 
 
+def drifting(steps=420, at=300):
+    """A slow wave that turns into noise of twenty times its size."""
+    rng = np.random.default_rng(5)
+    values = np.sin(np.arange(steps) / 9) + 0.05 * rng.normal(size=steps)
+    values[at:] += rng.normal(size=steps - at)
+    return np.round(values, 4)
+
+
 class Served:
     """A process that answers, unless told not to wait for that."""
 

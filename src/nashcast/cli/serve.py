@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from pathlib import Path
@@ -75,6 +74,13 @@ def add_to(commands) -> None:
         "--accept-changes", action="store_true",
         help="start even if replay gives numbers other than the recorded ones, as another processor may",
     )  # fmt: skip
+    serve.add_argument(
+        "--webhooks", type=Path, metavar="FILE", help="TOML file of addresses that events are posted to"
+    )  # fmt: skip
+    serve.add_argument(
+        "--log-format", choices=("text", "json"), default="text",
+        help="format of the log on standard error (default: %(default)s)",
+    )  # fmt: skip
     serve.add_argument("--json", action="store_true", help="print one JSON object when the service is ready")
     serve.set_defaults(run=main)
     # A federation file of the name `token` is ./token.
@@ -132,14 +138,17 @@ def main(chosen: argparse.Namespace) -> None:
 
     need_server()
     from nashcast import validation as check
+    from nashcast.service.events.delivery import start_deliveries
+    from nashcast.service.events.json_log import set_up_log
+    from nashcast.service.events.webhooks import read_webhooks
     from nashcast.service.http.server import Address, bind, check_address, serve
     from nashcast.service.streams.limits import Limits
     from nashcast.service.streams.registry import read_files
     from nashcast.service.streams.service import Service
     from nashcast.service.streams.warm_start import history_files, warm_start
 
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    set_up_log(chosen.log_format)
+    hooks = [] if chosen.webhooks is None else read_webhooks(chosen.webhooks)
     declared = read_files(chosen.file)
     names = [each.name for each in declared]
     history = {} if chosen.history is None else history_files(chosen.history, names)
@@ -154,13 +163,18 @@ def main(chosen: argparse.Namespace) -> None:
     address = Address(chosen.host, chosen.port, chosen.tls_cert, chosen.tls_key, chosen.plain_http)
     check_address(address, tokens=not chosen.no_auth)
     tokens = None if chosen.no_auth else _token_file(chosen)
+
+    async def after_start(service: Service) -> None:
+        service.deliveries = start_deliveries(hooks, service.folder)
+        await warm_start(service, history)
+
     listener = bind(address)
     address = address._replace(port=listener.getsockname()[1])
     try:
         first = None if tokens is None or tokens.all() else _first_tokens(tokens)
         service = Service(
             declared, chosen.journal, tokens=tokens, limits=limits, workers=workers,
-            accept_changes=chosen.accept_changes, after_start=lambda service: warm_start(service, history),
+            accept_changes=chosen.accept_changes, after_start=after_start,
         )  # fmt: skip
         service.open()
         serve(service, address, listener, lambda: _say(chosen, address, service, first))

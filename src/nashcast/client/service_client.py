@@ -60,6 +60,11 @@ class Client:
         """Every stream: its state, last step, error against persistence, achieved coverage."""
         return self.ask("GET", "/v1/streams")["streams"]
 
+    def recent_events(self, after: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
+        """Drift, coverage off, agents gone and back, failures: of all streams, from an id on, or the newest."""
+        query = {"limit": limit} if after is None else {"after": after, "limit": limit}
+        return self.ask("GET", "/v1/events", query=query)["events"]
+
     def make_stream(self, name: str, settings: dict[str, Any], *, replay: bool = False) -> dict[str, Any]:
         """Make a stream, or change one that was made so. settings: as a federation file has them.
 

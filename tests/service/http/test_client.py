@@ -43,7 +43,7 @@ def test_a_stream_from_end_to_end(tmp_path):
         assert wide.lower[0] <= narrow.lower[0] < now.forecast[0] < narrow.upper[0] <= wide.upper[0]
 
         kinds = [event["kind"] for event in client.log()]
-        assert kinds == ["start", *["agent out"] * 2, *["agent back"] * 2]
+        assert kinds == ["start", *["agent out"] * 2, *["agent gone"] * 2, *["agent back"] * 2]
         agents = {agent["name"]: agent for agent in client.agents()}
         assert [(each["absences"], each["state"]) for each in agents.values()] == [
             (absences, "in") for absences in (0, 0, 3, 3, 0)

@@ -51,6 +51,7 @@ def test_other_ways_to_pass_a_token_do_not_count(served):
 
 ASKED = [
     ("GET", "/v1/streams", "read"),
+    ("GET", "/v1/events", "read"),
     ("GET", ONE, "read"),
     ("PUT", ONE, "admin"),
     ("DELETE", ONE, "admin"),

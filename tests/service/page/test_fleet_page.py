@@ -46,14 +46,24 @@ def test_three_hundred_rows_are_sorted_and_searched(browser, fleet):
         assert page.evaluate(NAMES)[:2] == ["site-000", "site-001"]
         page.get_by_role("button", name="Stream").click()
         assert page.evaluate(NAMES)[0] == "site-299"
-        page.get_by_role("button", name="Error").click()
-        shown = "[...document.querySelectorAll('.fleet tbody tr td:nth-child(4)')].map(each => each.textContent)"
+        page.get_by_role("button", name="Than persistence").click()
+        shown = "[...document.querySelectorAll('.fleet tbody tr td:nth-child(5)')].map(each => each.textContent)"
         found = page.evaluate(shown)
-        numbers = [float(each) for each in found if each != "–"]
-        assert len(numbers) == 60
-        assert numbers == sorted(numbers, reverse=True)
         assert found[60:] == ["–"] * 240
-        assert page.locator("th[aria-sort=descending]").inner_text().startswith("Error")
+        assert page.locator("th[aria-sort=descending]").inner_text().startswith("Than persistence")
+        with Client(fleet.url) as client:
+            ratios = {row["name"]: row["against_persistence"] for row in client.streams()}
+        worst = sorted((ratio, name) for name, ratio in ratios.items() if ratio is not None)[::-1]
+        assert len(worst) == 60
+        assert page.evaluate(NAMES)[:60] == [name for _, name in worst]
+        for words, (ratio, _) in zip(found[:60], worst, strict=True):
+            times = ratio**0.5
+            way = "worse" if times > 1.005 else "better" if times < 0.995 else "about equal"
+            assert words.endswith(way)
+            if way != "about equal" and times < 1.99:
+                assert words == f"{max(1, round(100 * abs(times - 1)))} % {way}"
+        red = "[...document.querySelectorAll('.fleet td[data-good=false]')].map(each => each.textContent)"
+        assert page.evaluate(red) == [words for words in found if words.endswith("worse")]
         page.locator("#search").fill("site-12")
         until(page, COUNT, 10)
         assert page.locator("#shown").inner_text() == "10 of 300 streams"
@@ -71,7 +81,7 @@ def test_rows_follow_what_comes_in(browser, fleet):
         until(page, COUNT, 300)
         step = client.stream("site-000").status()["step"]
         client.stream("site-000").observe_many([(1.0, 1.0), (2.0, 2.0)])
-        until(page, "document.querySelector('.fleet tbody tr td:nth-child(6)').textContent", str(step + 2))
+        until(page, "document.querySelector('.fleet tbody tr td:nth-child(8)').textContent", str(step + 2))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -79,7 +89,7 @@ def test_rows_follow_what_comes_in(browser, fleet):
 def test_it_fits_every_width_in_both_themes(browser, fleet, width, theme):
     with opened(browser, f"{fleet.url}/", width=width, color_scheme=theme) as page:
         until(page, COUNT, 300)
-        page.get_by_role("button", name="Error").click()
+        page.locator("[data-key=error]").click()
         assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
         if PICTURES is not None:
             page.screenshot(path=str(Path(PICTURES) / f"fleet-{width}-{theme}.png"))

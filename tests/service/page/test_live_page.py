@@ -36,13 +36,15 @@ def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_
         at_step(page, 500, seconds=1.0)
         assert float(page.locator("#forecast").get_attribute("data-value")) == answer.forecast[0]
         until(page, text_of("games"), "497")
-        cells = page.locator("#agents td:nth-child(3)[data-value]")
-        shown = [float(cell.get_attribute("data-value")) for cell in cells.all()]
-        np.testing.assert_allclose(shown, list(answer.weights.values()), rtol=1e-12)
-        assert sum(shown) == pytest.approx(0.98)
+        cells = page.locator("#agents td:nth-child(4)[data-value]")
+        names = page.locator("#agents tbody th").all_inner_texts()
+        shown = {n: float(cell.get_attribute("data-value")) for n, cell in zip(names, cells.all(), strict=True)}
+        assert shown == pytest.approx(answer.weights, rel=1e-12)
+        assert sum(shown.values()) == pytest.approx(0.98)
         assert page.locator("#weight-sum").inner_text() == "0.980"
         scores = client.status()["scores"]
-        until(page, text_of("persistence-recent"), f"{scores['recent']['against_persistence']:.3f}")
+        until(page, text_of("rmse"), f"{scores['recent']['mse'] ** 0.5:.4f}")
+        until(page, text_of("rmse-persistence"), f"{scores['recent']['persistence_mse'] ** 0.5:.4f}")
         until(page, text_of("no-game-total"), f"{scores['total']['against_no_game']:.3f}")
         assert states(page) == ["in"] * 5
         assert page.locator("#shown").inner_text().startswith("steps 1 to 500;")
@@ -57,7 +59,7 @@ def test_it_shows_each_forecast_within_a_second_and_an_agent_that_fails_as_gone_
         assert cells.last.inner_text() == "0.000"
         assert page.locator("#weight-sum").inner_text() == "0.980"
         out = page.locator("#log li").first
-        assert "agent out" in out.inner_text()
+        assert "agent gone" in out.inner_text()
         assert "the vendor does not answer" in out.inner_text()
         assert " s ago" in page.locator("#agents tbody tr").last.inner_text()
 
@@ -109,8 +111,8 @@ def test_ranges_and_targets(browser, tmp_path):
             live(page)
             at_step(page, 2600)
             for label, words, count in (
-                ("100", "steps 2501 to 2600; ratios over 20", 100),
-                ("2000", "steps 603 to 2600, one in 3; ratios over 402", 668),
+                ("100", "steps 2501 to 2600; errors over 20", 100),
+                ("2000", "steps 603 to 2600, one in 3; errors over 402", 668),
                 ("all", "steps 0 to 2600, one in 4;", 651),
             ):
                 page.locator(f"[name=range][value='{label}']").check()

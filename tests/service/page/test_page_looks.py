@@ -47,9 +47,14 @@ def test_everything_is_reached_and_read_from_the_keyboard(browser, tmp_path):
                     assert note[:2] == ["step", "59"]
                     page.keyboard.press("Escape")
                     assert not page.locator("#series .note").is_visible()
-            for name in ("Skip to the forecast", "theme", "target", "forecast", "vendor", "Settings"):
+            for name in ("Skip to the forecast", "theme", "tab-overview", "target", "forecast", "vendor"):
                 assert name in reached, name
             assert [name for name in reached if name.endswith("Arrow keys read values.")] != []
+            page.locator("#tab-overview").press("ArrowLeft")
+            assert page.evaluate("document.activeElement.id") == "tab-settings"
+            assert page.locator("#settings").is_visible()
+            assert not page.locator("#overview").is_visible()
+            page.keyboard.press("Home")
             page.get_by_label("500").press("ArrowRight")
             until(page, "document.querySelector('[name=range]:checked').value", "2000")
             key = page.locator("#weights .keys button").first
@@ -145,7 +150,7 @@ GROUNDS = {"light": "rgb(245, 246, 247)", "dark": "rgb(15, 18, 21)"}
 
 
 @pytest.mark.parametrize("theme", GROUNDS)
-@pytest.mark.parametrize("width", [390, 1024, 1920])
+@pytest.mark.parametrize("width", [390, 1024, 1280, 1920])
 def test_it_fits_every_width_in_both_themes(browser, long_running, width, theme):
     with opened(browser, long_running.stream_page, width=width, color_scheme=theme) as page:
         live(page)

@@ -191,7 +191,7 @@ def test_an_agent_that_is_killed_is_gone_and_comes_back_by_itself(tmp_path):
         stage.parties["river-office"].start()
         observe_until(client, step, ["in"] * 3)
         kinds = [row["kind"] for row in client.log()]
-        assert kinds.index("agent out") < kinds.index("agent back")
+        assert kinds.index("agent gone") < kinds.index("agent back")
         with urllib.request.urlopen(f"{served.url}/metrics") as answer:
             days = re.findall(r'nashcast_certificate_days\{.*certificate="(\w+)"\} ([\d.e+]+)', answer.read().decode())
         assert {name: round(float(left)) for name, left in days} == {"ca": 3650, "broker": 365, "hub": 365}

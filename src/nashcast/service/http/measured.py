@@ -6,6 +6,8 @@ import time
 from math import nan
 from typing import Any
 
+from nashcast.service.events.kinds import EVENTS
+from nashcast.service.events.watch import COVERAGE, ERRORS, INTERVALS
 from nashcast.service.http.metrics import metric
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import LIVE
@@ -38,6 +40,12 @@ async def measured(service: Service) -> list[str]:
     add(metric("worker_silence_seconds", "gauge", "Seconds since its last sign of life.", silence))
     seconds = [(labels, worker.sign.seconds) for labels, worker in workers]
     add(metric("worker_seconds_total", "counter", "CPU seconds of the process.", seconds))
+    counts = [({"kind": kind}, float(service.event_counts[kind])) for kind in EVENTS]
+    add(metric("events_total", "counter", "Events since the process began.", counts))
+    hooks = [({"hook": each.hook.host}, each) for each in service.deliveries]
+    told = [({**k, "result": result}, float(n)) for k, each in hooks for result, n in each.counts.items()]
+    add(metric("webhook_total", "counter", "Events posted, tried again, given up.", told))
+    add(metric("webhook_failing", "gauge", "1 if the address refuses.", [(k, float(e.failing)) for k, e in hooks]))
     _add_streams(service, add)
     add(service.answers.lines())
     return lines
@@ -47,6 +55,8 @@ def _add_streams(service: Service, add: Any) -> None:
     streams = [({"stream": stream.name}, stream) for stream in service.streams.values()]
     add(metric("step", "gauge", "The last step computed.", [(k, _number(s.step)) for k, s in streams]))
     add(metric("behind", "gauge", "Entries not computed yet.", [(k, float(s.behind)) for k, s in streams]))
+    add(metric("last_observation_time", "gauge", "Of the last one, in seconds since 1970.",
+               [(k, _number(s.at)) for k, s in streams]))  # fmt: skip
     add(metric("live", "gauge", "1 if it is computed as it goes.", [(k, float(s.state == LIVE)) for k, s in streams]))
     known = [(labels, stream.summary) for labels, stream in streams if stream.summary is not None]
     errors, covered, steps = [], [], []
@@ -67,8 +77,14 @@ def _add_streams(service: Service, add: Any) -> None:
         for labels, summary in known
         for name, left in summary["certificate_days"].items()
     ]
-    if days:
-        add(metric("certificate_days", "gauge", "Days until a certificate of the hub expires.", days))
+    add(metric("certificate_days", "gauge", "Days until a certificate of the hub expires.", days))
+    alarms = [
+        ({**labels, "kind": kind}, float(kind in summary["alarms"]))
+        for labels, summary in known for kind in (ERRORS, INTERVALS, COVERAGE)
+    ]  # fmt: skip
+    add(metric("alarm", "gauge", "1 while errors or intervals drift, or coverage is off.", alarms))
+    out = [(k, float(sum(a["state"] != "in" for a in summary["agents"]))) for k, summary in known]
+    add(metric("agents_out", "gauge", "Agents that sit out.", out))
     agents = [
         ({**labels, "agent": agent["name"]}, agent) for labels, summary in known[:_WITH_AGENTS]
         for agent in summary["agents"]

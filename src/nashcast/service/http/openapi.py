@@ -187,6 +187,9 @@ def _paths() -> dict[str, Any]:
         "/metrics": {"get": get("metrics", "Figures for Prometheus. Scope read.", "text/plain", 503)},
         "/v1/openapi.json": {"get": get("openapi", "This document.", None, public=True)},
         "/v1/streams": {"get": get("streams", "Every stream. Scope read.", "Streams")},
+        "/v1/events": {
+            "get": get("allEvents", "Events of all streams. Scope read.", "Events", 422, 503) | {"parameters": log}
+        },
         **{
             f"/v1/streams/{{stream}}{path}": methods | {"parameters": [stream, *methods.get("parameters", [])]}
             for path, methods in own.items()

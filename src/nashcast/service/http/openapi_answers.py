@@ -30,6 +30,7 @@ _FLAG: dict[str, Any] = {"type": "boolean"}
 _MAYBE: dict[str, Any] = {"type": ["number", "null"]}
 _MAYBE_WHOLE: dict[str, Any] = {"type": ["integer", "null"], "minimum": 0}
 _MAYBE_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_MAYBE_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
 _BY_NAME: dict[str, Any] = {"type": "object", "additionalProperties": _NUMBER}
 _REASONS: dict[str, Any] = {"type": "object", "additionalProperties": _TEXT}
 _ERRORS = _closed(
@@ -38,10 +39,12 @@ _ERRORS = _closed(
 _STATE: dict[str, Any] = {"enum": ["loading", "live", "failed"]}
 _BOUNDS = _list(_closed(coverage=_NUMBER, lower=_list(_MAYBE), upper=_list(_MAYBE)))
 _COVERAGE = _list(_closed(nominal=_NUMBER, achieved=_MAYBE))
+_ALARMS = _list({"enum": ["errors", "intervals", "coverage", "agents"]})
 _FLEET_ROW: dict[str, Any] = {
     "name": _TEXT, "title": _TEXT, "state": _STATE, "why": _MAYBE_TEXT, "step": _MAYBE_WHOLE, "at": _MAYBE,
-    "behind": _WHOLE, "units": _MAYBE_TEXT, "against_persistence": _MAYBE, "coverage": _COVERAGE, "agents": _WHOLE,
-    "absent": _WHOLE, "spark": _list(_MAYBE),
+    "behind": _WHOLE, "units": _MAYBE_TEXT, "rmse": _MAYBE, "persistence_rmse": _MAYBE, "against_persistence": _MAYBE,
+    "coverage": _COVERAGE, "trusted": _MAYBE_TEXT, "agents": _WHOLE, "absent": _WHOLE, "alarms": _ALARMS,
+    "spark": _list(_MAYBE),
 }  # fmt: skip
 
 ANSWERS: dict[str, Any] = {
@@ -84,6 +87,9 @@ ANSWERS: dict[str, Any] = {
                 last_seen=_MAYBE,
                 absences=_WHOLE,
                 reason=_MAYBE_TEXT,
+                rank=_MAYBE_WHOLE,
+                loss_without=_MAYBE,
+                in_game=_MAYBE_FLAG,
             )
         )
     ),
@@ -98,6 +104,7 @@ ANSWERS: dict[str, Any] = {
         horizon=_WHOLE,
         units=_MAYBE_TEXT,
         coverage=_COVERAGE,
+        alarms=_ALARMS,
         first_step=_MAYBE_WHOLE,
         ready=_FLAG,
         agents=_list(_TEXT),
@@ -135,6 +142,10 @@ ANSWERS: dict[str, Any] = {
     ),
     "History": _closed(agents=_list(_TEXT), coverages=_list(_NUMBER), rows=_list(ref("Row")), next=_MAYBE_WHOLE),
     "Log": _closed(log=_list(_closed(id=_WHOLE, at=_NUMBER, step=_MAYBE_WHOLE, kind=_TEXT, text=_TEXT))),
+    "Events": _closed(
+        events=_list(_closed(id=_WHOLE, at=_NUMBER, stream=_TEXT, step=_MAYBE_WHOLE, kind=_TEXT, text=_TEXT)),
+        last=_WHOLE,
+    ),
     "SavePoints": _closed(save_points=_list(_closed(name=_TEXT, step=_WHOLE, at=_NUMBER, automatic=_FLAG))),
     "SavePointMade": _closed(name=_TEXT, step=_WHOLE),
     "Restored": _closed(name=_TEXT, step=_WHOLE, withdrawn=_WHOLE),

@@ -41,6 +41,7 @@ def routes(service: Service) -> list[Route]:
         ("/metrics", "GET", READ, api.metrics),
         ("/v1/openapi.json", "GET", None, api.openapi),
         ("/v1/streams", "GET", READ, api.streams),
+        ("/v1/events", "GET", READ, api.all_events),
         (one, "GET", READ, api.stream),
         (one, "PUT", ADMIN, api.make),
         (one, "DELETE", ADMIN, api.remove),
@@ -191,6 +192,7 @@ class _Api:
             "first_step": summary["first_step"],
             "scores": summary["scores"],
             "coverage": summary["coverage"],
+            "alarms": views.alarms_view(summary),
             "game": summary["game"],
         }
         return reply(about)
@@ -210,6 +212,12 @@ class _Api:
         assert limit is not None
         reader = self._service.reader.stream(stream.id)
         return reply({"log": await self._service.read(lambda: reader.log(-1 if after is None else after, limit))})
+
+    async def all_events(self, request: Request) -> Response:
+        after, limit = whole_of(request, "after"), whole_of(request, "limit", 100, 1, MOST_ROWS)
+        assert limit is not None
+        found, last = await self._service.read(lambda: self._service.reader.events(after, limit))
+        return reply({"events": found, "last": last})
 
     async def events(self, request: Request) -> Response:
         service, token, stream = self._service, request.scope["token"], self._stream(request)

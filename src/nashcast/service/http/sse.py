@@ -32,6 +32,7 @@ class Feed:
         self._outcomes: deque[Outcome] = deque(maxlen=MOST_STEPS)
         self._arrived = 0
         self._events: deque[tuple] = deque(maxlen=MOST_STEPS)
+        self._standing: bytes | None = None
         self._messages: deque[tuple[int, bytes]] = deque(maxlen=BACKLOG)
         self._number = 0
         self._news = asyncio.Event()
@@ -40,14 +41,17 @@ class Feed:
         self.readers = 0
         self.sent = 0
 
-    def add(self, entries: list[Entry], outcomes: list[Outcome], events: list[tuple]) -> None:
-        """To be called in the event loop."""
+    def add(
+        self, entries: list[Entry], outcomes: list[Outcome], events: list[tuple], standing: bytes | None = None
+    ) -> None:  # fmt: skip
+        """To be called in the event loop. standing: the forecast that stands, as JSON."""
         if not self.readers:
             return
         self._arrived += len(entries)
         self._entries.extend(entries)
         self._outcomes.extend(outcomes)
         self._events.extend(events)
+        self._standing = standing
         self._something.set()
 
     async def run(self) -> None:
@@ -105,7 +109,7 @@ class Feed:
             "skipped": skipped,
             "log": [dict(zip(("at", "step", "kind", "text"), event, strict=True)) for event in events],
         }
-        return _event("steps", data)
+        return _line("steps", encoded(data)[:-1] + b',"standing":' + (self._standing or b"null") + b"}")
 
     def _send(self, data: bytes) -> None:
         self._number += 1
@@ -118,4 +122,8 @@ class Feed:
 
 
 def _event(kind: str, data: Any) -> bytes:
-    return b"event: " + kind.encode() + b"\ndata: " + encoded(data) + b"\n\n"
+    return _line(kind, encoded(data))
+
+
+def _line(kind: str, data: bytes) -> bytes:
+    return b"event: " + kind.encode() + b"\ndata: " + data + b"\n\n"

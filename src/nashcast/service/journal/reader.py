@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from nashcast.errors import InvalidInput
+from nashcast.service.events.kinds import EVENTS
 from nashcast.service.journal.entries import (
     ENTRY_COLUMNS,
     OUTCOME_COLUMNS,
@@ -70,6 +71,22 @@ class JournalReader:
             raise InvalidInput("stream", got, f"Pass one of {', '.join(names[:20]) or 'no streams: there is none'}.")
         number = self.connection.execute("SELECT id FROM streams WHERE name = ?", (name,)).fetchone()[0]
         return StreamReader(self, number)
+
+    def events(
+        self, after: int | None, limit: int, kinds: Collection[str] = tuple(EVENTS)
+    ) -> tuple[list[dict], int]:  # fmt: skip
+        """Events of all streams from an id on, the newest if after is None; and the last id of the log."""
+        last = self.connection.execute("SELECT coalesce(max(id), 0) FROM log").fetchone()[0]
+        order = "DESC" if after is None else "ASC"
+        rows = self.connection.execute(
+            "SELECT log.id, log.at, streams.name, log.step, log.kind, log.text FROM log "
+            f"JOIN streams ON streams.id = log.stream WHERE log.id > ? AND log.id <= ? "
+            f"AND log.kind IN ({','.join('?' * len(kinds))}) ORDER BY log.id {order} LIMIT ?",
+            (-1 if after is None else after, last, *kinds, limit),
+        ).fetchall()
+        names = ("id", "at", "stream", "step", "kind", "text")
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        return found[::-1] if after is None else found, last
 
     def size(self) -> tuple[int, int]:
         """Entries, and bytes of the main file."""

@@ -1,6 +1,7 @@
 // Lines and bands over steps, in SVG. Nothing here knows what they mean.
 
 import { number } from "./format.js";
+import { dateTicks } from "./times.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 24;
@@ -95,6 +96,7 @@ export class Chart {
 
   // steps: of each row.   lines: {name, look, values}.   bands: {look, low, high}.   dots: {look, step, value}.
   // include: values the scale must reach.   log: whether it is one of ratios.   to: the last step of the axis.
+  // line: times of steps, for dates along the axis.   now: the step after which nothing has happened yet.
   draw(content) {
     this.#drawn = content;
     this.#keys(content.lines);
@@ -119,8 +121,13 @@ export class Chart {
     this.#x = x;
     const wantedY = Math.min(8, Math.max(2, Math.floor((height - TOP - BOTTOM) / 36)));
     const across = drawn.log ? logTicks(low, high) : ticks(low, high, wantedY);
-    const along = ticks(first, last, Math.max(2, Math.floor((width - LEFT) / 75)), 1);
+    const along = drawn.line
+      ? dateTicks(drawn.line, first, last, Math.max(2, Math.floor((width - LEFT) / 120)))
+      : ticks(first, last, Math.max(2, Math.floor((width - LEFT) / 75)), 1).map((at) => ({ at, text: String(at) }));
     this.#grid(across, along, x, y, width, height, drawn.rule);
+    if (drawn.now !== undefined && drawn.now > first && drawn.now < last) {
+      element("line", { x1: x(drawn.now), x2: x(drawn.now), y1: TOP - 4, y2: height - BOTTOM, class: "rule" }, this.#parts.grid);
+    }
 
     const xs = steps.map(x), mapped = (values) => values.map((value) => (value === null || !Number.isFinite(value) || (drawn.log && value <= 0) ? null : y(value)));
     const pool = (group, name, count) => {
@@ -172,10 +179,15 @@ export class Chart {
     if (rule !== undefined && !across.includes(rule)) {
       element("line", { x1: LEFT, x2: width - RIGHT, y1: y(rule), y2: y(rule), class: "rule" }, group);
     }
-    for (const at of along) {
-      const text = element("text", { x: x(at), y: height - 6, "text-anchor": "middle" }, group);
-      text.textContent = String(at);
-      if (x(at) > width - 24) text.setAttribute("text-anchor", "end");
+    let taken = -Infinity; // where the label before ends
+    for (const { at, text: words } of along) {
+      const half = 3.2 * words.length, place = Math.max(x(at), half);
+      if (place - half < taken + 8) continue;
+      taken = place + half;
+      const text = element("text", { x: place, y: height - 6, "text-anchor": "middle" }, group);
+      text.textContent = words;
+      if (place > width - half) text.setAttribute("text-anchor", "end");
+      element("line", { x1: x(at), x2: x(at), y1: height - BOTTOM, y2: height - BOTTOM + 4 }, group);
     }
   }
 

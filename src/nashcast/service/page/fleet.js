@@ -1,19 +1,23 @@
 // All streams in one table: asked for every two seconds, changed in place, sorted and searched here.
 
 import { element } from "./chart.js";
-import { NONE, ago, fixed, percent, whole } from "./format.js";
+import { NONE, ago, number, whole } from "./format.js";
 import { put } from "./panels.js";
 import { Refused, ask, token } from "./service.js";
 import { wireTheme } from "./theme_button.js";
+import { against, alarms, covered, good, rmseRatio } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const EVERY = 2000;
 // What a column is sorted by; null goes last in either order.
 const KEYS = {
   name: (row) => row.name,
-  state: (row) => ["failed", "loading", "live"].indexOf(row.state),
+  // Failed first, then those with alarms.
+  state: (row) => (row.state === "failed" ? 0 : row.alarms.length ? 1 : row.state === "loading" ? 2 : 3),
+  rmse: (row) => row.rmse,
   error: (row) => row.against_persistence,
   coverage: (row) => gap(row),
+  trusted: (row) => row.trusted,
   step: (row) => row.step,
   behind: (row) => row.behind,
   absent: (row) => row.absent,
@@ -55,7 +59,7 @@ function made(row) {
   head.append(link);
   const cells = {};
   line.append(head);
-  for (const [name, look] of [["state", ""], ["spark", ""], ["error", "number"], ["coverage", "number"], ["step", "number wide-only"], ["behind", "number wide-only"], ["absent", "number wide-only"], ["at", "number wide-only"]]) {
+  for (const [name, look] of [["state", ""], ["spark", ""], ["rmse", "number wide-only"], ["error", "number"], ["coverage", "number"], ["trusted", "wide-only"], ["step", "number wide-only"], ["behind", "number wide-only"], ["absent", "number wide-only"], ["at", "number wide-only"]]) {
     cells[name] = document.createElement("td");
     cells[name].className = look;
     line.append(cells[name]);
@@ -64,9 +68,6 @@ function made(row) {
   cells.path = element("path", {});
   picture.append(cells.path);
   cells.spark.append(picture);
-  [cells.achieved, cells.nominal] = [document.createElement("span"), document.createElement("span")];
-  cells.nominal.className = "long";
-  cells.coverage.append(cells.achieved, cells.nominal);
   return { line, cells, shown: "" };
 }
 
@@ -81,13 +82,16 @@ function show(row) {
   text(cells.at, row.at === null ? NONE : ago(Date.now() / 1000 - row.at));
   if (known.shown === told) return known.line;
   known.shown = told;
-  text(cells.state, row.state);
-  cells.state.dataset.state = row.state;
-  cells.state.title = row.why ?? "";
-  text(cells.error, fixed(row.against_persistence));
-  cells.error.dataset.good = row.against_persistence === null ? "" : String(row.against_persistence <= 1);
-  text(cells.achieved, found === null || found.achieved === null ? NONE : `${(100 * found.achieved).toFixed(0)}`);
-  text(cells.nominal, found === null || found.achieved === null ? "" : ` of ${percent(found.nominal)}`);
+  const raised = row.state === "failed" ? "" : alarms(row.alarms);
+  text(cells.state, raised || row.state);
+  cells.state.dataset.state = raised ? "alarm" : row.state;
+  cells.state.title = row.why ?? raised;
+  const ratio = rmseRatio(row.against_persistence);
+  text(cells.rmse, row.rmse === null ? NONE : `${number(row.rmse, 3)}${row.units ? ` ${row.units}` : ""}`);
+  text(cells.error, against(ratio));
+  cells.error.dataset.good = good(ratio);
+  text(cells.coverage, found === null || found.achieved === null ? NONE : covered(found));
+  text(cells.trusted, row.trusted ?? NONE);
   text(cells.step, whole(row.step));
   text(cells.behind, row.behind ? whole(row.behind) : NONE);
   text(cells.absent, row.absent ? `${row.absent} of ${row.agents}` : NONE);
@@ -97,7 +101,7 @@ function show(row) {
 
 function draw() {
   const words = at("search").value.trim().toLowerCase(), key = KEYS[sorted.key];
-  const chosen = rows.filter((row) => !words || row.name.toLowerCase().includes(words) || row.title.toLowerCase().includes(words) || row.state.startsWith(words));
+  const chosen = rows.filter((row) => !words || row.name.toLowerCase().includes(words) || row.title.toLowerCase().includes(words) || row.state.startsWith(words) || alarms(row.alarms).includes(words));
   chosen.sort((a, b) => {
     const [x, y] = [key(a), key(b)];
     if (x === null || y === null) return (x === null) - (y === null);
@@ -108,9 +112,10 @@ function draw() {
   const same = wanted.length === body.children.length && wanted.every((line, i) => body.children[i] === line);
   if (!same) body.replaceChildren(...wanted);
   const failed = rows.filter((row) => row.state === "failed").length;
-  const worse = rows.filter((row) => row.against_persistence !== null && row.against_persistence > 1).length;
+  const worse = rows.filter((row) => good(rmseRatio(row.against_persistence)) === "false").length;
+  const alarmed = rows.filter((row) => row.alarms.length).length;
   put("shown", `${whole(chosen.length)} of ${whole(rows.length)} streams`);
-  put("now", [failed ? `${failed} failed` : "", worse ? `${worse} worse than persistence` : ""].filter(Boolean).join(", "));
+  put("now", [failed ? `${failed} failed` : "", alarmed ? `${alarmed} with alarms` : "", worse ? `${worse} worse than persistence` : ""].filter(Boolean).join(", "));
 }
 
 function line(state, why = "") {
@@ -147,7 +152,7 @@ async function look() {
 document.querySelector(".fleet thead").addEventListener("click", (event) => {
   const key = event.target.closest("button")?.dataset.key;
   if (!key) return;
-  sorted = { key, down: sorted.key === key ? !sorted.down : ["error", "coverage", "behind", "absent", "at"].includes(key) };
+  sorted = { key, down: sorted.key === key ? !sorted.down : ["rmse", "error", "coverage", "behind", "absent", "at"].includes(key) };
   for (const head of document.querySelectorAll(".fleet thead th")) {
     if (head.firstElementChild?.dataset.key === key) head.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
     else head.removeAttribute("aria-sort");

@@ -38,7 +38,6 @@ export class Rows {
     const rows = new Map();
     if (!this.begun) return { rows, about: { standing: null, newest: null, every: 1 } };
     const standing = await ask("forecast");
-    standing.bounds = standing.bounds.map(({ lower, upper }) => [lower, upper]);
     const newest = standing.step;
     const [from, to] = await this.#ends(newest);
     const every = Math.max(1, Math.ceil((to - from + 1) / WANTED));
@@ -64,26 +63,28 @@ export class Rows {
   }
 
   // Takes in an event. Returns whether the history must be asked, since something is not in it.
-  merge({ targets, forecasts, skipped, log }) {
+  merge(message) {
+    const { targets, forecasts, skipped, log } = message;
     if (this.#loading) {
-      this.#waiting.push({ targets, forecasts, skipped, log });
+      this.#waiting.push(message);
       return false;
     }
     if (skipped || log.some((each) => each.kind === "restore")) return true;
     const to = this.range.to ?? Infinity;
     for (const forecast of forecasts) {
       const { step } = forecast;
-      this.standing = forecast;
       this.begun = true;
       this.newest = step;
       if (step > to) continue;
       const before = this.#rows.get(step - 1)?.target ?? null;
-      const row = this.#rows.get(step) ?? { step, at: null, target: null, late: false, persistence: before };
+      const row = this.#rows.get(step) ?? { step, at: null, time: null, target: null, late: false, persistence: before };
       this.#rows.set(step, Object.assign(row, forecast));
     }
-    for (const { step, at, target, late } of targets) {
+    if (message.standing) this.standing = message.standing;
+    for (const { step, at, time, target, late } of targets) {
       const row = this.#rows.get(step), next = this.#rows.get(step + 1);
-      if (row !== undefined) Object.assign(row, { at, target, late });
+      // A late target comes without the time of its step.
+      if (row !== undefined) Object.assign(row, { at, target, late, time: time ?? row.time });
       if (next !== undefined) next.persistence = target;
     }
     this.#thin();
@@ -106,7 +107,7 @@ export class Rows {
   }
 }
 
-// Mean squared errors of the last `window` rows, the federation's divided by somebody else's, at each row.
+// Root mean squared errors of the last `window` rows, the federation's divided by another's, at each row.
 export function runningRatio(rows, window, k, other) {
   const found = [], ours = [], theirs = [];
   let up = 0, down = 0;
@@ -124,7 +125,7 @@ export function runningRatio(rows, window, k, other) {
       up -= ours[ours.length - window - 1];
       down -= theirs[theirs.length - window - 1];
     }
-    found.push(ours.length >= Math.min(5, window) && down > 0 && up > 0 ? up / down : null);
+    found.push(ours.length >= Math.min(5, window) && down > 0 && up > 0 ? Math.sqrt(up / down) : null);
   }
   return found;
 }

@@ -1,11 +1,14 @@
 // The page: asks the service, follows its events, and draws what is new, at most once a frame.
 
+import { Agents, look } from "./agents.js";
 import { Chart } from "./chart.js";
-import { alike, fixed, moment, percent, whole } from "./format.js";
-import { Agents, Log, look, put, showForecast, showStatus } from "./panels.js";
+import { alike, fixed, percent, whole } from "./format.js";
+import { Log, put, showForecast, showStatus } from "./panels.js";
 import { Rows, runningRatio } from "./rows.js";
 import { Refused, ask, follow, token } from "./service.js";
+import { wireTabs } from "./tabs.js";
 import { wireTheme } from "./theme_button.js";
+import { date, timeAt, timeline } from "./times.js";
 
 const at = (id) => document.getElementById(id);
 const LINES = { live: "live", reconnecting: "reconnecting", ended: "ended" };
@@ -15,24 +18,31 @@ const OFTEN = 700, SELDOM = 5000;
 const rows = new Rows(), agents = new Agents(), log = new Log();
 let names = [], coverages = [], k = 0, looked = 0, planned = 0, dirty = false;
 
-const row = (step) => rows.all.find((each) => each.step === step);
-const series = new Chart(at("series"), "Target, forecast and interval over steps. Arrow keys read values.", (step) => {
+// Times of steps, if observations have them; and the steps that are forecast now, beyond the last row.
+let times = null, ahead = [];
+const row = (step) => rows.all.find((each) => each.step === step) ?? later(step);
+const placed = (step) => (times === null ? [["step", whole(step)]] : [["step", whole(step)], ["time", date(timeAt(times, step))]]);
+
+// A step of the path as a row of the history is.
+function later(step) {
+  const found = ahead.find((each) => each.step === step);
+  return { step, target: null, forecast: found?.forecast, bounds: found?.bounds.map(({ lower, upper }) => [lower, upper]), weights: null, absent: {} };
+}
+
+const series = new Chart(at("series"), "Target, forecast, interval and the steps ahead, over time. Arrow keys read values.", (step) => {
   const here = row(step), last = coverages.length - 1;
-  const told = [["step", whole(step)]];
-  if (here.at !== null) told.push(["at", moment(here.at)]);
   const numbers = [here.target?.[k], here.forecast?.[k], here.bounds?.[last]?.[0][k], here.bounds?.[last]?.[1][k]];
   const [target, forecast, low, high] = alike(numbers.map((value) => value ?? null), 5);
-  told.push(["target", target], ["forecast", forecast], [percent(coverages[last]), `${low} to ${high}`]);
-  return told;
+  return [...placed(step), ["target", target], ["forecast", forecast], [percent(coverages[last]), `${low} to ${high}`]];
 });
 let drawnRatios = [];
-const ratios = new Chart(at("ratios"), "Squared error as a ratio, over steps. Arrow keys read values.", (step) => {
+const ratios = new Chart(at("ratios"), "Error as a multiple of persistence's, over time. Arrow keys read values.", (step) => {
   const i = rows.all.findIndex((each) => each.step === step);
-  return [["step", whole(step)], ...drawnRatios.map(({ name, values }) => [name, fixed(values[i])])];
+  return [...placed(step), ...drawnRatios.map(({ name, values }) => [name, fixed(values[i])])];
 });
-const weights = new Chart(at("weights"), "Weights of the agents over steps. Arrow keys read values.", (step) => {
+const weights = new Chart(at("weights"), "Weights of the agents over time. Arrow keys read values.", (step) => {
   const here = row(step);
-  return [["step", whole(step)], ...names.map((name, i) => [name, name in here.absent ? "absent" : fixed(here.weights?.[i])])];
+  return [...placed(step), ...names.map((name, i) => [name, name in here.absent ? "absent" : fixed(here.weights?.[i])])];
 });
 
 function draw() {
@@ -40,26 +50,41 @@ function draw() {
   const all = rows.all, steps = all.map((each) => each.step);
   const of = (what) => all.map((each) => each[what]?.[k] ?? null);
   const bound = (c, side) => all.map((each) => each.bounds?.[c]?.[side][k] ?? null);
-  const bands = coverages.map((_, c) => ({ look: `band${c === coverages.length - 1 ? 0 : 1}`, low: bound(c, 0), high: bound(c, 1) }));
   const last = all.at(-1), present = rows.standing;
+  // The path goes on from the newest row, where that is in the range.
+  ahead = present !== null && last?.step === present.step ? present.path.slice(1) : [];
+  times = timeline([...all.map((each) => [each.step, each.time ?? (each.step === present?.step ? present.time : null)]), ...ahead.map((each) => [each.step, each.time])]);
+  const none = all.map(() => null), beyond = ahead.map(() => null), every = [...steps, ...ahead.map((each) => each.step)];
+  const shade = (c) => `band${c === coverages.length - 1 ? 0 : 1}`;
+  const bands = coverages.map((_, c) => ({ look: shade(c), low: [...bound(c, 0), ...beyond], high: [...bound(c, 1), ...beyond] })).reverse();
+  // From the newest row on, so that nothing is missing in between.
+  const from = none.length - 1, join = (values, later) => [...none.slice(1), ...values.slice(from), ...later];
+  if (ahead.length) {
+    bands.push(...coverages.map((_, c) => ({
+      look: shade(c), low: join(bound(c, 0), ahead.map((each) => each.bounds[c].lower[k])), high: join(bound(c, 1), ahead.map((each) => each.bounds[c].upper[k])),
+    })).reverse());
+  }
   const dots = last && last.target === null && last.forecast ? [{ look: "forecast", step: last.step, value: last.forecast[k] }] : [];
+  const path = ahead.length ? [{ name: `${ahead.length + 1} steps ahead`, look: "forecast d2", values: join(of("forecast"), ahead.map((each) => each.forecast[k])) }] : [];
   series.draw({
-    steps, bands: bands.reverse(), dots,
-    lines: [{ name: "target", look: "target", values: of("target") }, { name: "forecast", look: "forecast", values: of("forecast") }],
+    steps: every, bands, dots, line: times, now: ahead.length ? last.step - 1 : undefined,
+    lines: [...path, { name: "target", look: "target", values: [...of("target"), ...beyond] }, { name: "forecast", look: "forecast", values: [...of("forecast"), ...beyond] }],
   });
   const window = Math.max(20, Math.round(all.length / 5));
-  drawnRatios = [["against persistence", "persistence", "c0 d0"], ["against no game", "beside", "c1 d0"]]
+  drawnRatios = [["÷ persistence", "persistence", "c0 d0"], ["÷ no game", "beside", "c1 d0"]]
     .map(([name, other, own]) => ({ name, look: own, values: runningRatio(all, window, k, other) }))
     .filter(({ name, values }, i) => i === 0 || values.some((value) => value !== null));
-  ratios.draw({ steps, bands: [], lines: drawnRatios, include: [1], rule: 1, log: true });
+  const worse = drawnRatios[0].values.map((value) => (value !== null && value > 1 ? value : null));
+  const red = { look: "worse", low: worse.map((value) => (value === null ? null : 1)), high: worse };
+  ratios.draw({ steps, bands: [red], lines: drawnRatios, include: [1], rule: 1, log: true, line: times });
   weights.draw({
-    steps, bands: [], include: [0], rule: 0,
+    steps, bands: [], include: [0], rule: 0, line: times,
     lines: names.map((name, i) => ({ name, look: look(i), values: all.map((each) => (each.weights === null || name in each.absent ? null : (each.weights?.[i] ?? null))) })),
   });
   showForecast(present, k, coverages);
-  if (present?.weights && Array.isArray(present.weights)) agents.weights(present.weights);
+  if (present !== null) agents.weights(names.map((name) => present.weights[name] ?? 0));
   agents.sparks(all, k);
-  const words = all.length ? `steps ${steps[0]} to ${steps.at(-1)}${rows.every > 1 ? `, one in ${rows.every}` : ""}; ratios over ${window * rows.every} steps` : "nothing yet";
+  const words = all.length ? `steps ${steps[0]} to ${steps.at(-1)}${rows.every > 1 ? `, one in ${rows.every}` : ""}; errors over ${window * rows.every} steps` : "nothing yet";
   put("shown", words);
 }
 
@@ -96,7 +121,7 @@ async function lookNow() {
   try {
     const [status, told] = await Promise.all([ask("status"), ask("agents")]);
     showStatus(status);
-    agents.show(told.agents);
+    agents.show(told.agents, status.scores.recent.persistence_mse);
     at("trouble").hidden = status.ready;
     if (!status.ready) at("trouble").textContent = status.why ?? "Observations are not taken at present: /readyz says why.";
     targets(status.settings.serve.y_dim);
@@ -201,10 +226,11 @@ at("range").addEventListener("submit", (event) => {
   choose();
 });
 
+token.take();
 wireTheme();
+wireTabs(document.querySelector("[role=tablist]"), redraw);
 setInterval(() => agents.tick(), 1000);
 setInterval(() => {
   if (!at("main").hidden && Date.now() - looked > SELDOM) lookNow();
 }, 1000);
-token.take();
 start();

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from nashcast.service.events.kinds import AGENT_BACK, AGENT_GONE
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
 from nashcast.service.journal.reader import StreamReader
 from nashcast.service.journal.schema import JournalDamaged, JournalUnwritable
@@ -20,6 +21,8 @@ from nashcast.service.streams.settings import ServeSettings
 from nashcast.service.streams.snapshots import write_snapshot
 
 SNAPSHOT_EVERY = 250
+# State and reason of each agent, by name.
+States = dict[str, tuple[str, str | None]]
 
 
 class Batch(NamedTuple):
@@ -95,7 +98,7 @@ class Computing:
         return batch
 
     def _step(self, entry: Entry, chain: int, following: Entry | None, batch: Batch) -> None:
-        before = self.live.outcome
+        before, fell_back = self.live.states(), self.live.outcome is not None and self.live.outcome.fell_back
         self.live.learn(entry)
         self.seq, self._chain = entry.seq, chain
         self.replayed += entry.seq <= self.known_to
@@ -108,9 +111,17 @@ class Computing:
             self.take_snapshot()
         outcome = self.live.predict()
         self.done = entry.seq
-        self._check(outcome, batch)
+        noticed = self.live.watch.drain()
+        if self._check(outcome, batch):
+            # Events are recorded together with their forecast: one that is recorded has told them.
+            # What is noticed in the past is of then, so that it alarms nobody now.
+            when = entry.at if entry.time is None else min(entry.at, entry.time)
+            batch.events.extend((when, entry.step, *each) for each in noticed)
+            batch.events.extend((entry.at, outcome.step, *each) for each in changes(before, self.live.states()))
+            if outcome.fell_back and not fell_back:
+                text = f"{self.live.fell_back[:300]}: the greedy step stands"
+                batch.events.append((entry.at, outcome.step, "fallback", text))
         batch.pairs.append((entry, outcome))
-        batch.events.extend(changes(before, outcome, entry.at, self.live.fell_back))
 
     def _next(self, entry: Entry) -> Entry | None:
         """The entry after the last one read, if it may belong with it."""
@@ -149,15 +160,17 @@ class Computing:
     def unsaved(self) -> bool:
         return self.live.step is not None and self._saved_at != self.live.step
 
-    def _check(self, outcome: Outcome, batch: Batch) -> None:
+    def _check(self, outcome: Outcome, batch: Batch) -> bool:
+        """Compare with the recorded forecast, if there is one. Returns whether this one is to be recorded."""
         row = outcome.row()
         recorded = self._reader.forecast_row(outcome.step) if self.seq <= self.known_to else None
         # A row of an earlier entry is older than this forecast, one of a later entry newer: not another one.
         if recorded == row or (recorded is not None and recorded[1] > outcome.seq):
-            return
+            return False
         if recorded is not None and recorded[1] == outcome.seq:
             self._differs(outcome.step, batch)
         batch.rows.append(row)
+        return True
 
     def _differs(self, step: int, batch: Batch) -> None:
         if self._made.repeats and not self._accept:
@@ -177,13 +190,15 @@ def _together(entry: Entry, following: Entry | None) -> bool:
     return entry.kind == LABEL and following is not None and following.kind == LABEL and following.at == entry.at
 
 
-def changes(before: Outcome | None, now: Outcome, at: float, fell_back: str) -> list[tuple[Any, ...]]:
-    """What is worth a line in the log: agents that sit out or are back, and games that fail from here on."""
-    was = {} if before is None else before.absent
-    events = [
-        (at, now.step, "agent out", f"{name}: {why[:300]}") for name, why in now.absent.items() if name not in was
-    ]
-    events += [(at, now.step, "agent back", name) for name in was if name not in now.absent]
-    if now.fell_back and not (before is not None and before.fell_back):
-        events.append((at, now.step, "fallback", f"{fell_back[:300]}: the greedy step stands"))
-    return events
+def changes(before: States, now: States) -> list[tuple[str, str]]:
+    """Kind and text of what is worth a line in the log: agents that sit out, are gone, or are there again."""
+    found = []
+    for name, (state, why) in now.items():
+        was = before.get(name, ("in", None))[0]
+        if state == "gone" and was != "gone":
+            found.append((AGENT_GONE, f"{name}: {(why or '')[:300]}"))
+        elif state not in ("in", "gone") and was == "in":
+            found.append(("agent out", f"{name}: {(why or '')[:300]}"))
+        elif state == "in" and was != "in":
+            found.append((AGENT_BACK if was == "gone" else "agent in", name))
+    return found

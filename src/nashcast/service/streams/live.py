@@ -11,8 +11,10 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.errors import NashcastError
 from nashcast.federation.state_file import read_arrays, write_arrays
+from nashcast.federation.trust import Trust
 from nashcast.games.lookback.game import Equilibrium
 from nashcast.intervals import Intervals
+from nashcast.service.events.watch import Watch
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
 from nashcast.service.streams.factory import Made
 from nashcast.service.streams.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores
@@ -51,6 +53,7 @@ class Live:
         self._beside = None if made.beside is None else made.beside()
         self._bounds = Intervals(serve.y_dim, serve.coverages)
         self.scores = Scores(len(made.names), serve.window, len(serve.coverages))
+        self.watch = Watch(serve.coverages)
         self.step: int | None = None
         self.first: int | None = None
         self.outcome: Outcome | None = None
@@ -135,20 +138,32 @@ class Live:
         )  # fmt: skip
         return self.outcome
 
+    def states(self) -> dict[str, tuple[str, str | None]]:
+        """State of each agent at the present step, and why; empty before a forecast."""
+        absent = None if self.outcome is None else self.outcome.absent
+        if absent is None:
+            return {}
+        # This step's absence counts before it is learnt.
+        return {
+            name: (agent_state(absent.get(name), int(self._missed[i]) + (name in absent)), absent.get(name))
+            for i, name in enumerate(self._made.names)
+        }
+
     def agents(self) -> list[AgentView]:
-        errors = self.scores.recent()[FIRST_AGENT:]
+        errors, states = self.scores.recent()[FIRST_AGENT:], self.states()
         found = []
         for i, name in enumerate(self._made.names):
             weight = 0.0 if self.outcome is None else float(self.outcome.weights[i])
-            reason = None if self.outcome is None else self.outcome.absent.get(name)
-            # This step's absence counts before it is learnt.
-            missed = int(self._missed[i]) + (reason is not None)
+            state, reason = states.get(name, ("in", None))
             seen = None if np.isnan(self._seen[i]) else float(self._seen[i])
             if reason is None and self.outcome is not None:
                 seen = self._at
-            state = agent_state(reason, missed)
             found.append(AgentView(name, weight, float(errors[i]), state, seen, int(self._absences[i]), reason))
         return found
+
+    def trust(self) -> list[Trust]:
+        """Whom to trust, in the order of the members; nothing before the first known target."""
+        return [] if self._federation.loop is None else self._federation.trust()
 
     def counts(self) -> dict[str, int]:
         """What its health counts since the stream began."""
@@ -180,6 +195,7 @@ class Live:
             "waiting.forecasts": np.array([rows for _, rows in waiting]).reshape(-1, columns, self._serve.y_dim),
             **{f"bounds.{name}": np.asarray(value) for name, value in self._bounds.save().items()},
             **{f"scores.{name}": value for name, value in self.scores.save().items()},
+            **{f"watch.{name}": value for name, value in self.watch.save().items()},
         }  # fmt: skip
         about = {
             "step": self.step, "first": self.first, "seq": self._seq, "at": self._at, "agents": self._made.names,
@@ -202,6 +218,8 @@ class Live:
         self._waiting = OrderedDict((int(step), rows) for step, rows in waiting)
         self._bounds.restore(_part(arrays, "bounds."))
         self.scores.restore(_part(arrays, "scores."))
+        if "watch.numbers" in arrays:  # snapshots of before 0.2 have none
+            self.watch.restore(_part(arrays, "watch."))
 
     def _learn_label(self, entry: Entry) -> None:
         assert self.first is not None
@@ -214,7 +232,9 @@ class Live:
         columns = self._waiting.pop(step, None)
         if columns is not None:
             self._bounds.learn(columns[0], y)
-            self.scores.add(y, columns)
+            self.watch.learn(*self.scores.add(y, columns))
+            if self.watch.due:
+                self.watch.cover(self.scores.covered(), self._serve.window)
         if step > self._last_label_step:
             self._last_label, self._last_label_step = y, step
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
+from nashcast.service.events.kinds import EVENTS
 from nashcast.service.journal.entries import Entry, read_outcome
 from nashcast.service.streams.snapshots import KEPT, remove_folder
 from nashcast.service.streams.stream import FAILED, LIVE, LOADING, Stream
 
 if TYPE_CHECKING:
     from nashcast.service.streams.service import Service
+
+logger = logging.getLogger("nashcast.service")
 
 
 def keep_snapshot(service: Service, stream: Stream, found: dict[str, Any], name: str | None = None) -> bool:
@@ -51,8 +55,19 @@ def publish(service: Service, reported: list[tuple[Stream, dict[str, Any]]]) -> 
         if message["loaded"] and stream.state == LOADING:
             stream.state = LIVE
             service.forgive(stream)
+        announce(service, stream, message["events"])
         _feed(stream, message)
         stream.wake()
+
+
+def announce(service: Service, stream: Stream, events: list[Any]) -> None:
+    """Count events and write them to the process's log, where they have fields of their own as JSON."""
+    for at, step, kind, text in events:
+        if kind in EVENTS:
+            service.event_counts[kind] += 1
+            level = logging.WARNING if EVENTS[kind] else logging.INFO
+            fields = {"stream": stream.name, "kind": kind, "step": step, "at": at}
+            logger.log(level, "stream %s, step %s, %s: %s", stream.name, step, kind, text, extra={"fields": fields})
 
 
 def _feed(stream: Stream, message: dict[str, Any]) -> None:
@@ -64,4 +79,4 @@ def _feed(stream: Stream, message: dict[str, Any]) -> None:
         entries.append(stream.recent.popleft())
     y_dim = stream.config.serve.y_dim
     outcomes = [read_outcome(row, len(stream.names), y_dim) for row in message["rows"]]
-    feed.add(entries, outcomes, message["events"])
+    feed.add(entries, outcomes, message["events"], stream.standing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 
@@ -23,10 +23,11 @@ class Scores:
         self._totals = np.zeros(FIRST_AGENT)
         self.count = 0
 
-    def add(self, target: np.ndarray, forecasts: np.ndarray) -> None:
+    def add(self, target: np.ndarray, forecasts: np.ndarray) -> tuple[float, float]:
         """forecasts: of the mixture, persistence, no game, and the agents, then low and high of each coverage.
 
-        (columns, y_dim), NaN where one is not known.
+        (columns, y_dim), NaN where one is not known. Returns the mixture's squared error, and the share of targets in
+        the last interval.
         """
         missed = forecasts[: self._errors] - target
         errors = np.einsum("ij,ij->i", missed, missed) / len(target)
@@ -41,6 +42,7 @@ class Scores:
             if not isnan(error):
                 self._totals[i] += error
         self.count += 1
+        return float(errors[MIXTURE]), float(row[-1]) if len(row) > self._errors else nan
 
     def recent(self) -> np.ndarray:
         """Mean squared error of each column over the window; NaN where there is nothing."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from nashcast.service.events.delivery import Delivery
 from nashcast.service.http.metrics import Answers
 from nashcast.service.http.tokens import TokenFile
 from nashcast.service.journal.entries import Entry
@@ -21,7 +23,7 @@ from nashcast.service.streams.event_readers import EventReaders
 from nashcast.service.streams.factory import has_foreign_code
 from nashcast.service.streams.limits import DEFAULT_LIMITS, Limits
 from nashcast.service.streams.pool import Worker
-from nashcast.service.streams.publishing import go, keep_snapshot, publish
+from nashcast.service.streams.publishing import announce, go, keep_snapshot, publish
 from nashcast.service.streams.registry import Declared, registered
 from nashcast.service.streams.settings import ServedConfig
 from nashcast.service.streams.snapshots import remove_unreferenced
@@ -59,6 +61,8 @@ class Service:
         self._tickets: dict[int, asyncio.Future] = {}
         self._ticket = 0
         self.events = EventReaders(limits.readers)
+        self.event_counts: Counter[str] = Counter()
+        self.deliveries: Sequence[Delivery] = ()
 
     def open(self) -> None:
         """Everything that may be refused: the journal, and which streams it has."""
@@ -124,6 +128,8 @@ class Service:
 
     async def stop(self) -> None:
         self.events.stop()
+        for delivery in self.deliveries:
+            delivery.stop()
         for stream in self.streams.values():
             stream.state = LOADING if stream.state == LIVE else stream.state
             stream.wake_all()
@@ -240,10 +246,10 @@ class Service:
         self._deaths.pop(stream.id, None)
 
     def _fail(self, stream: Stream, why: str) -> None:
-        logger.error("stream %s has stopped: %s", stream.name, why)
         stream.fail(why)
         stream.wake()
         event = (time.time(), stream.step, "failed", why)
+        announce(self, stream, [event])
         self.writer.ask(lambda: self.journal.record([Recorded(stream.id, [], [event])]))
 
     # What workers say.

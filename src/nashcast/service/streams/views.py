@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
+from nashcast.federation.trust import Trust
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
 from nashcast.service.streams.live import Live
 from nashcast.service.streams.scores import BESIDE, MIXTURE, PERSISTENCE
@@ -109,8 +110,8 @@ def target_row(entry: Entry) -> dict:
     }  # fmt: skip
 
 
-def summary_view(live: Live, serve: ServeSettings) -> dict:
-    """What is told of a stream without asking the process that computes it."""
+def summary_view(live: Live, serve: ServeSettings, trust: Sequence[Trust]) -> dict:
+    """What is told of a stream without asking the process that computes it. trust: of the members, in their order."""
     return {
         "first_step": live.first,
         "scores": scores_view(live, serve.window),
@@ -119,7 +120,8 @@ def summary_view(live: Live, serve: ServeSettings) -> dict:
             for nominal, achieved in zip(serve.coverages, live.scores.covered(), strict=True)
         ],
         "game": game_view(live),
-        "agents": agents_view(live),
+        "agents": agents_view(live, trust),
+        "alarms": live.watch.alarms(),
     }
 
 
@@ -134,6 +136,7 @@ NO_SUMMARY: dict[str, Any] = {
         "largest_gain": None, "condition": None,
     },
     "agents": [],
+    "alarms": [],
 }  # fmt: skip
 
 
@@ -141,6 +144,8 @@ def fleet_row(stream: Any) -> dict:
     """A stream in the list of all."""
     summary = stream.summary or NO_SUMMARY
     absent = sum(agent["state"] != "in" for agent in summary["agents"])
+    recent = summary["scores"]["recent"]
+    first = min((agent for agent in summary["agents"] if agent["rank"]), key=lambda agent: agent["rank"], default=None)
     return {
         "name": stream.name,
         "title": stream.config.federation.name,
@@ -150,12 +155,22 @@ def fleet_row(stream: Any) -> dict:
         "at": stream.at,
         "behind": stream.behind,
         "units": stream.config.serve.units,
-        "against_persistence": summary["scores"]["recent"]["against_persistence"],
+        "rmse": root(recent["mse"]),
+        "persistence_rmse": root(recent["persistence_mse"]),
+        "against_persistence": recent["against_persistence"],
         "coverage": summary["coverage"],
+        "trusted": None if first is None else first["name"],
         "agents": len(stream.names),
         "absent": absent,
+        "alarms": alarms_view(summary),
         "spark": list(stream.spark),
     }
+
+
+def alarms_view(summary: dict[str, Any]) -> list[str]:
+    """What an operator should look at: drift (of errors or intervals), coverage, and agents that are gone."""
+    gone = any(agent["state"] == "gone" for agent in summary["agents"])
+    return [*summary["alarms"], *(["agents"] if gone else [])]
 
 
 def save_point_row(snapshot: dict) -> dict:
@@ -165,7 +180,15 @@ def save_point_row(snapshot: dict) -> dict:
     return {"name": shown, "step": snapshot["step"], "at": snapshot["at"], "automatic": name is None}
 
 
-def agents_view(live: Live) -> list[dict]:
+def root(mse: float | None) -> float | None:
+    return None if mse is None else mse**0.5
+
+
+def agents_view(live: Live, trust: Sequence[Trust]) -> list[dict]:
+    """rank: 1 for the member without which the federation's recent error would grow most; null where not known."""
+    worth = {each.name: each.loss_without for each in trust}
+    order = sorted(worth, key=lambda name: -worth[name])
+    included = {each.name: each.included for each in trust}
     return [
         {
             "name": agent.name,
@@ -175,6 +198,9 @@ def agents_view(live: Live) -> list[dict]:
             "last_seen": agent.last_seen,
             "absences": agent.absences,
             "reason": agent.reason,
+            "rank": order.index(agent.name) + 1 if agent.name in worth else None,
+            "loss_without": number(worth.get(agent.name, np.nan)),
+            "in_game": included.get(agent.name),
         }
         for agent in live.agents()
     ]

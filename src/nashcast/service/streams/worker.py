@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from nashcast.errors import NashcastError
+from nashcast.federation.trust import Trust
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.streams import frames
 from nashcast.service.streams.computing import Batch, Computing, Snapshot
@@ -30,6 +31,8 @@ from nashcast.service.streams.views import encoded, forecast_view, summary_view
 logger = logging.getLogger("nashcast.service")
 # Seconds between two signs of life, and between two summaries of a stream that is busy.
 BEAT_S, SUMMARY_S = 1.0, 0.5
+# Seconds between two rankings of the members of a stream while the worker is busy: one takes 0.4 ms.
+TRUST_S = 5.0
 # Observations are accepted and answers given first, then forecasts are computed.
 NICENESS = 10
 # Entries of one stream before another has its turn.
@@ -48,6 +51,8 @@ class OwnStream:
         self.told_to, self.summarised, self.dirty = message["seq"], 0.0, True
         self._accept = message["accept_changes"]
         self.announced = False
+        self._trust: list[Trust] = []
+        self._ranked = -TRUST_S
         self.computing: Computing | None = None
 
     def open(self) -> Batch:
@@ -116,7 +121,10 @@ class OwnStream:
         assert self.computing is not None
         elsewhere = self.made.elsewhere
         days = {} if elsewhere is None else elsewhere.certificate_days()
-        return {**summary_view(self.computing.live, self.config.serve), "certificate_days": days}
+        live, now = self.computing.live, time.monotonic()
+        if not self._core.busy or now - self._ranked > TRUST_S:
+            self._trust, self._ranked = live.trust(), now
+        return {**summary_view(live, self.config.serve, self._trust), "certificate_days": days}
 
     def summarise(self) -> None:
         """What was left out while the worker was busy."""
