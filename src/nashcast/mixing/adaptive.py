@@ -26,8 +26,7 @@ from nashcast.mixing.ml_poly import MLPolyState
 SCORE_MEMORY, SCALE_MEMORY = np.array([1.0, 0.95, 0.8]), np.array([0.98, 0.8, 0.3])
 # The same of the log score over rules, and the prior weight of persistence among them.
 TOP_MEMORY, TOP_SCALE_MEMORY, PERSISTENCE_PRIOR = 0.998, 0.98, 0.5
-# What a leverage counts: decoders that forget, and ridges, make an expert look surer of near inputs than it is, and less
-# sure of far ones.
+# What a leverage counts. In full, experts far from the data they have learnt from are trusted too little.
 LEVERAGE_SHARE = 0.2
 # The last rule tells soon when errors fall by orders of magnitude.
 LAST_SCALE_MEMORY = 0.5

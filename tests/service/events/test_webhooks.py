@@ -15,7 +15,6 @@ from nashcast.service.events import delivery as delivering
 from nashcast.service.events.delivery import Delivery
 from nashcast.service.events.webhooks import Webhook, read_webhooks
 from nashcast.service.journal.journal import Journal, Recorded
-
 from served import FILE, Served, drifting
 
 
