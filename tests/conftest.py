@@ -1,9 +1,12 @@
 """What holds for all tests."""
 
+from pathlib import Path
+
 import pytest
 
-# Their assertions tell what they compared, as those of tests do.
-pytest.register_assert_rewrite("crew", "hub_process", "masked_teams", "networks", "nursery", "paging", "served")
+# Assertions of the helpers tell what they compared, as those of tests do.
+_FILES = Path(__file__).parent.rglob("*.py")
+pytest.register_assert_rewrite(*{path.stem for path in _FILES if not path.stem.startswith(("test_", "conf", "__"))})
 
 
 def pytest_ignore_collect(collection_path):

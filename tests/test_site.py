@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import nashcast
 from extras import skip_if
 from nashcast.cli.main import parser
+from nashcast.cli.parsing import Misuse
 from page_examples import printed
 
 ROOT = Path(__file__).parents[1]
@@ -130,3 +132,20 @@ def test_the_quick_start_prints_what_it_says(capsys):
     said = re.findall(r"```python\n.*?```\n```\n(.*?)```", text, flags=re.S)
     assert len(said) == 3
     assert out == "".join(said)
+
+
+def test_every_command_line_on_a_page_can_be_parsed():
+    top, wrong, count = parser(), [], 0
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        for block in re.findall(r"^```[a-z]*\n(.*?)^```", page.read_text(), flags=re.S | re.M):
+            for line in re.findall(r"^nashcast (.+)$", block.replace("\\\n", " "), flags=re.M):
+                words = [word for word in shlex.split(line, comments=True) if word != "&"]
+                if "…" in words or "--help" in words:
+                    continue
+                count += 1
+                try:
+                    top.parse_args(words)
+                except Misuse as misuse:
+                    wrong.append(f"{page.name}: nashcast {line}: {misuse.message}")
+    assert wrong == []
+    assert count > 50

@@ -19,7 +19,7 @@ def add_to(kinds) -> None:
     )
     serve.add_argument("--workers", type=int, metavar="N", help="processes that compute (default: one for each core)")
     serve.add_argument(
-        "--seconds", type=float, default=60.0, metavar="S", help="seconds of posting (default: %(default)s)"
+        "--seconds", type=float, default=60.0, metavar="S", help="seconds of posting (default: %(default)g)"
     )
     serve.add_argument(
         "--batch", type=int, default=1, metavar="N", help="observations in one post (default: %(default)s)"

@@ -200,7 +200,7 @@ def test_bash_completes_words(words, offered, capsys, tmp_path):
 
 # What help says where the parser's own default is None, beside where the value comes from.
 def called():
-    from nashcast.cli import demo, serve
+    from nashcast.cli import demo, join, serve
     from nashcast.experiments.evaluation.declared import LAGS
     from nashcast.experiments.evaluation.evaluate import SEEDS
     from nashcast.paper.settings import SEEDS as PAPER_SEEDS
@@ -211,6 +211,8 @@ def called():
     tokens = f"{serve.TOKENS} in the journal's folder"
     serving = ("", " token add", " token list", " token revoke")
     return {("nashcast serve" + words, "token_file"): tokens for words in serving} | {
+        ("nashcast agent", "state"): f"none; join: NAME{join.STATE} in its folder",
+        ("nashcast agent", "log"): f"none; join: {join.LOG} in its folder",
         ("nashcast agent", "ridge"): f"{agent['ridge']:g}",
         ("nashcast agent", "decay"): f"{agent['decay']:g}",
         ("nashcast agent", "window"): f"{agent['window']}",
@@ -225,12 +227,13 @@ def called():
 
 # Defaults that are no value but a rule; what each says is tested with its command.
 RULES = {
-    "all", "all of the stream, or as the file says", "any free port", "below runs/, named after the file",
+    "all", "all of the stream, or as the file says", "any free port", "below runs/, by the name in the file",
     "current folder", "evaluation; with --private: private-evaluation", "its last column",
     "localhost, this machine only",
     "name of the folder", "NAME", "NASHCAST_DATA, or the user's data folder", "never", "no TLS", "none",
     "none, rows are one step apart", "one for each core", "taken from the file name", "the commonest", "the file's",
-    "the last undamaged one", "the name in the file", "the newest", "the oldest in the journal", "the only one",
+    "the last undamaged one",
+    "the one named as the file, or the only one", "the newest", "the oldest in the journal", "the only one",
     "the record's own folder", "this machine", "those it has, else localhost, 127.0.0.1, ::1", "`default_agents`",
     "1, or as the file of --agents says", "joint game: joint with --trusted, else forecasts; look-back game: sums",
 }  # fmt: skip

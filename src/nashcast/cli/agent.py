@@ -52,14 +52,18 @@ def add_to(commands) -> None:
         "the hub; or features (default: joint game: joint with --trusted, else forecasts; look-back game: sums)",
     )  # fmt: skip
     agent.add_argument(
-        "--state", metavar="FILE", help="file of the agent's state, to continue after a restart (default: none)"
+        "--state",
+        metavar="FILE",
+        help="file of the agent's state, to continue after a restart (default: none; join: NAME.state in its folder)",
     )
     agent.add_argument(
         "--trusted", metavar="FILE",
         help="file with the agents' public keys (`nashcast enroll list --toml`): masked games with these agents only",
     )  # fmt: skip
     agent.add_argument(
-        "--log", metavar="FILE", help="file that records every message sent, one line each (default: none)"
+        "--log",
+        metavar="FILE",
+        help="file that records every message sent, one line each (default: none; join: sent.log in its folder)",
     )
     agent.add_argument("--ridge", type=float, metavar="γ", help="look-back game: ridge of its decoder (default: 1)")
     agent.add_argument(

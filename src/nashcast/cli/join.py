@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+# Files of an invited agent, in its folder: its state (NAME.state), and the log of what it sent.
+STATE, LOG = ".state", "sent.log"
 # What a file may not say: who the agent is and where its hub is, the invitation does.
 _FIXED = ("command", "run", "misuse", "words", "hub", "name", "key", "certs", "folder", "json", "options")
 
@@ -16,7 +18,7 @@ def join_with(chosen: argparse.Namespace, text: str) -> None:
 
     joined = join(text, chosen.folder, wait=chosen.wait, say=_say)
     chosen.hub, chosen.name, chosen.key, chosen.certs = joined.hub, joined.name, joined.key, joined.certs
-    for name, file in (("state", f"{joined.name}.state"), ("log", "sent.log")):
+    for name, file in (("state", f"{joined.name}{STATE}"), ("log", LOG)):
         if getattr(chosen, name) is None:
             setattr(chosen, name, str(joined.certs / file))
 

@@ -56,7 +56,11 @@ def add_to(commands) -> None:
     replayed.add_argument("folder", metavar="OLD", type=Path, help="folder of the journal")
     replayed.add_argument("file", metavar="NEW.toml", type=Path, help="federation file with the new settings")
     replayed.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the new journal")
-    replayed.add_argument("--stream", metavar="NAME", help="stream of the old journal (default: the name in the file)")
+    replayed.add_argument(
+        "--stream",
+        metavar="NAME",
+        help="stream of the old journal (default: the one named as the file, or the only one)",
+    )
     replayed.set_defaults(run=run_replay)
     for each in (exported, checked, saved, copied, replayed):
         each.add_argument("--json", action="store_true", help="print one JSON object")

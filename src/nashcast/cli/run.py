@@ -39,7 +39,10 @@ def add_file_options(command) -> None:
     """What `run` and `sweep` have in common."""
     command.add_argument("file", metavar="FILE", help="TOML file")
     command.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="folder to write to (default: below runs/, named after the file)"
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="folder to write to (default: below runs/, by the name in the file)",
     )
     command.add_argument(
         "--steps", type=int, metavar="N", help="number of steps (default: all of the stream, or as the file says)"

@@ -25,7 +25,7 @@ def add_to(commands) -> None:
     add_file_options(sweep)
     sweep.add_argument("--jobs", type=positive, metavar="N", help="runs at the same time (default: one for each core)")
     sweep.add_argument("--top", type=positive, default=10, metavar="N", help="settings to show (default: %(default)s)")
-    sweep.add_argument("--post-hoc", action="store_true", help="rank on the reported steps, and say so in the table")
+    sweep.add_argument("--post-hoc", action="store_true", help="rank on the reported steps, and say so")
     sweep.add_argument(
         "--cluster", metavar="ADDRESS", help="address of a Dask scheduler whose workers run it (default: this machine)"
     )
