@@ -1,4 +1,7 @@
-"""The whole stack on one machine: broker, agents in processes of their own, service; one agent dies on the way."""
+"""The whole stack on one machine: twenty streams in one service, one with agents in processes of their own.
+
+One of these agents dies on the way and comes back; one of the other streams drifts.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from demos.fleet import DRIFTING, PACE_S, SITES, Fleet, drift_told, write_files
 from demos.organisations import Organisation, Party, found, members_table
 from nashcast import seeds
 from nashcast import validation as check
@@ -35,7 +39,7 @@ MEMBERS = (
     Organisation("rain-lab", "random_features", {"features": 8, "noise": 0.0}, "features", window=10),
     Organisation("harbour", "persistence", {}, "moments"),
 )
-KILLED = "river-office"
+KILLED, STREAM = "river-office", "tide"
 FILE = """
 name = "tide, four organisations"
 seed = {seed}
@@ -60,7 +64,8 @@ class Shown(NamedTuple):
     """errors: mean squared ones, of the federation, of persistence and of each agent while it was there.
 
     sat_out: steps by agent.   killed: who, at which step, when it was back, and seconds in between.
-    covered: share of targets inside their 90 % interval.   stopped: whether somebody stopped it early.
+    covered: share of targets inside their 90 % interval.   stopped: whether it was stopped early.
+    streams: how many there are.   drift: which one drifts, from which step, and at which step the service said so.
     """
 
     steps: int
@@ -70,6 +75,8 @@ class Shown(NamedTuple):
     sat_out: dict[str, list[int]]
     killed: dict[str, Any]
     covered: float
+    streams: int
+    drift: dict[str, Any]
     stopped: bool
     seconds: float
 
@@ -80,9 +87,14 @@ def show(
 ) -> Shown:  # fmt: skip
     """The whole show, in a folder that is gone afterwards. visit: called with the page's address, token included."""
     began, steps = time.monotonic(), max(20, round(seconds / PACE))
-    with _stage(port, seed, say) as (page, client, victim):
+    with _stage(port, seed, say) as (page, client, victim, writer):
+        hours = round((seconds + PATIENCE) / PACE_S)
+        fleet = Fleet(client.url, writer, seed, hours, drift_after=round(seconds / 4 / PACE_S))
+        fleet.begin()
         say(f"the page: {page}")
         visit(page)
+        say(f"{DRIFTING} drifts after {seconds / 4:.0f} s")
+        client = client.stream(STREAM)
         play = _Play(client, victim, tide(steps + round(PATIENCE / PACE), seed), say)
         stopped = False
         try:
@@ -97,8 +109,12 @@ def show(
         except KeyboardInterrupt:
             stopped = True
         progress(steps, steps)
+        fleet.end()
         rows = list(client.history(0))
-    return _summary(rows, play, stopped, time.monotonic() - began)
+        with Client(page.partition("/#")[0], writer) as asking:
+            told, count = drift_told(asking), len(asking.streams())
+        drift = {"stream": DRIFTING, "from_step": fleet.drifts_at, "told_at_step": told and told["step"]}
+    return _summary(rows, play, stopped, time.monotonic() - began, count, drift)
 
 
 def tide(steps: int, seed: int) -> np.ndarray:
@@ -110,8 +126,8 @@ def tide(steps: int, seed: int) -> np.ndarray:
 
 
 @contextmanager
-def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[str, StreamClient, Party]]:
-    """Everything that runs, each ended before what it needs: the page's address, a client, and who is to be killed."""
+def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[str, Client, Party, str]]:
+    """Everything that runs, each ended before what it needs: page, client, the agent that is killed, a token."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nashcast-demo-")))
         folder, certs = found(place, "demo", MEMBERS), place / "operator" / "certs"
@@ -126,20 +142,22 @@ def _stage(port: int, seed: int, say: Callable[[str], None]) -> Iterator[tuple[s
         secrets = tokens.add("page", ["read"]), tokens.add("stream", ["read", "write"])
         places = {"folder": folder, "broker": broker.url, "certs": certs}
         texts = {name: json.dumps(str(value)) for name, value in places.items()}
-        (place / "federation.toml").write_text(FILE.format(seed=seed, wait=PATIENCE, **texts))
+        write_files(place / "streams", seed)
+        (place / "streams" / f"{STREAM}.toml").write_text(FILE.format(seed=seed, wait=PATIENCE, **texts))
         url = stack.enter_context(_service(place, port))
-        client = stack.enter_context(Client(url, secrets[1])).stream("federation")
+        client = stack.enter_context(Client(url, secrets[1]))
         until = time.monotonic() + PATIENCE
-        while client.status()["state"] != "live" and time.monotonic() < until:  # agents are waited for
+        while client.stream(STREAM).status()["state"] != "live" and time.monotonic() < until:  # agents are waited for
             time.sleep(0.1)
-        yield f"{url}/streams/federation#token={secrets[0]}", client, parties[KILLED]
+        say(f"{len(SITES) + 1} streams in one service; agents of {STREAM} are elsewhere")
+        yield f"{url}/#token={secrets[0]}", client, parties[KILLED], secrets[1]
 
 
 @contextmanager
 def _service(place: Path, port: int) -> Iterator[str]:
     """`nashcast serve` in a process of its own; where it serves."""
     log = place / "service.log"
-    command = [sys.executable, "-m", "nashcast", "serve", place / "federation.toml", "--json", "--port", port]
+    command = [sys.executable, "-m", "nashcast", "serve", place / "streams", "--json", "--port", port]
     with log.open("wb") as file:
         process = subprocess.Popen(
             [*map(str, command), "--journal", str(place / "journal")], stdin=subprocess.DEVNULL,
@@ -190,7 +208,9 @@ class _Play:
         time.sleep(max(0.0, self._next - time.monotonic()))
 
 
-def _summary(rows: list[dict], play: _Play, stopped: bool, seconds: float) -> Shown:
+def _summary(
+    rows: list[dict], play: _Play, stopped: bool, seconds: float, streams: int, drift: dict[str, Any]
+) -> Shown:  # fmt: skip
     names = [member.name for member in MEMBERS]
     scored = [row for row in rows if row["target"] is not None and row["forecast"] is not None]
     target = np.array([row["target"][0] for row in scored])
@@ -213,6 +233,8 @@ def _summary(rows: list[dict], play: _Play, stopped: bool, seconds: float) -> Sh
             "seconds": None if killed is None or back is None else back[1] - killed[1],
         },
         covered=float(np.mean(inside)) if inside else float("nan"),
+        streams=streams,
+        drift=drift,
         stopped=stopped,
         seconds=seconds,
     )
@@ -236,7 +258,7 @@ def run(chosen: argparse.Namespace) -> None:
         if not chosen.no_browser and not webbrowser.open(page):
             say("no browser could be opened: open that address in one")
 
-    say("Starting six processes. Ctrl-C ends it.")
+    say("Starting a broker, four agents and the service. Ctrl-C ends it.")
     try:
         shown = show(
             seconds, check.integer("--port", chosen.port, min=0), chosen.seed, say, visit,
@@ -253,11 +275,16 @@ def run(chosen: argparse.Namespace) -> None:
 def page_of(shown) -> str:
     killed = shown.killed
     lines = [
-        f"\n{shown.steps} steps through broker, hub, service and journal{', stopped early' if shown.stopped else ''}",
+        f"\n{shown.streams} streams in one service{', stopped early' if shown.stopped else ''}",
+        f"  {shown.steps} steps of {STREAM} through broker, hub and journal",
         *members_table(shown),
     ]
     lines.append(f"  {shown.covered:.0%} of the targets lay inside their 90 % interval")
     if killed["killed_at_step"] is not None:
         back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
         lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
+    drift = shown.drift
+    if drift["told_at_step"] is not None:
+        later = drift["told_at_step"] - drift["from_step"]
+        lines.append(f"  {drift['stream']} drifted from step {drift['from_step']} on, told {later} steps later")
     return "\n".join(lines)

@@ -11,7 +11,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from demos.live import KILLED, MEMBERS, Shown, page_of, tide
+from demos.fleet import DRIFTING, SITES
+from demos.live import KILLED, MEMBERS, STREAM, Shown, page_of, tide
 
 from nashcast import Client
 from nashcast.cli.main import main
@@ -48,12 +49,12 @@ def playing(folder, seconds: float):
 
 @pytest.mark.slow
 def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
-    with playing(tmp_path, 8) as (process, page, said):
-        url, token = re.fullmatch(
-            r"(http://127\.0\.0\.1:\d+)/streams/federation#token=(nashcast_\S{43})", page
-        ).groups()
+    with playing(tmp_path, 10) as (process, page, said):
+        url, token = re.fullmatch(r"(http://127\.0\.0\.1:\d+)/#token=(nashcast_\S{43})", page).groups()
         states, weights = [], []
-        with Client(url, token, retries=0).stream("federation") as client:
+        with Client(url, token, retries=0) as service:
+            assert sorted(row["name"] for row in service.streams()) == [*SITES, STREAM]
+        with Client(url, token, retries=0).stream(STREAM) as client:
             end = time.monotonic() + 150
             while states[-2:] != ["gone", "in"]:
                 assert time.monotonic() < end, states
@@ -70,25 +71,33 @@ def test_an_agent_is_gone_and_back_in_what_the_page_is_told(tmp_path):
             assert KILLED not in client.forecast().absent
         assert process.wait(60) == 0
         shown = Shown(**json.loads(process.stdout.read()))
-    assert shown.steps >= 80
-    assert (shown.killed["agent"], shown.killed["killed_at_step"], shown.stopped) == (KILLED, 26, False)
-    assert shown.killed["back_at_step"] > 40
+    assert shown.steps >= 100
+    assert (shown.killed["agent"], shown.killed["killed_at_step"], shown.stopped) == (KILLED, 33, False)
+    assert shown.killed["back_at_step"] > 50
     away = shown.sat_out[KILLED]
-    assert set(range(28, 40)) <= set(away)
+    assert set(range(35, 50)) <= set(away)
+    assert shown.streams == 20
+    assert shown.drift["stream"] == DRIFTING
+    assert 0 < shown.drift["told_at_step"] - shown.drift["from_step"] < 30
     assert all(len(shown.sat_out[name]) < len(away) for name in NAMES if name != KILLED)
     assert 0.75 < shown.covered < 1.0
     assert any(f"{KILLED} is back" in line for line in said)
     assert list(tmp_path.iterdir()) == []
     printed = page_of(shown)
-    for words in (*NAMES, f"{KILLED} was killed at step 26 and was back after", "inside their 90 % interval"):
+    for words in (
+        *NAMES,
+        f"{KILLED} was killed at step 33 and was back after",
+        "inside their 90 % interval",
+        "20 streams",
+    ):
         assert words in printed
 
 
 @pytest.mark.slow
 def test_ctrl_c_ends_it_in_order(tmp_path):
     with playing(tmp_path, 600) as (process, page, said):
-        url, _, token = page.partition("/streams/federation#token=")
-        with Client(url, token, retries=0).stream("federation") as client:
+        url, _, token = page.partition("/#token=")
+        with Client(url, token, retries=0).stream(STREAM) as client:
             end = time.monotonic() + 60
             while (client.status()["step"] or 0) < 10:
                 assert time.monotonic() < end

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.games.lookback.spread import AgentPart, Invitation, ServerPart
-
 from games import random_game, relative
+from nashcast.games.lookback.spread import AgentPart, Invitation, ServerPart
 from reference import dense_game
 
 GROUPS, PER_GROUP = 8, 25

@@ -50,13 +50,14 @@ def test_the_tour_with_curl_does_what_it_says(tmp_path):
     assert lines[-1] == "steps.csv: 6 steps"
 
 
-def test_the_examples_can_be_served_and_name_options_that_exist(capsys):
-    folder = ROOT / "examples" / "service"
-    assert load_served(folder / "federation.toml").serve.x_dim == 1
+def test_the_example_can_be_served_and_what_runs_it_names_options_that_exist(capsys):
+    assert load_served(ROOT / "examples" / "service" / "federation.toml").serve.x_dim == 1
     with pytest.raises(SystemExit):
         parser().parse_args(["serve", "--help"])
     known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
     for name in ("nashcast.service", "Containerfile"):
-        lines = [line for line in (folder / name).read_text().splitlines() if re.match(r"(ExecStart|CMD) ?", line)]
+        lines = [
+            line for line in (ROOT / "deploy" / name).read_text().splitlines() if re.match(r"(ExecStart|CMD) ?", line)
+        ]
         assert lines
         assert set(re.findall(r"--[a-z-]+", " ".join(lines))) <= known

@@ -1,7 +1,7 @@
 """`nashcast demo`: owners with private inputs forecast together, on a simulated stream and on exchange rates.
 
-With --federated: three organisations with an agent each, in processes of their own. With --live: four of them behind
-the service, and its page. Both are in `examples/demos` of a source checkout.
+With --federated: three organisations with an agent each, in processes of their own. With --live: twenty streams in one
+service, and its page. Both are in `examples/demos` of a source checkout.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     demo.add_argument(
         "--live", action="store_true",
-        help="four organisations behind the service instead, its page in the browser; one agent stops and returns "
+        help="twenty streams in one service instead, its page in the browser; one drifts, one loses an agent "
         "(source checkout only)",
     )  # fmt: skip
     demo.add_argument(

@@ -12,6 +12,7 @@ from nashcast import __version__
 from nashcast.cli import (
     agent,
     bench,
+    bridge,
     broker,
     certs,
     completion,
@@ -56,7 +57,8 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"nashcast {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    everyday, apart = (demo, data, run, sweep, evaluate, report), (serve, journal, hub, agent, enroll, certs, broker)
+    everyday = (demo, data, run, sweep, evaluate, report)
+    apart = (serve, journal, bridge, hub, agent, enroll, certs, broker)
     for command in (*everyday, *plug_ins(), *apart, bench, completion):
         command.add_to(commands)
     return top

@@ -104,7 +104,11 @@ class StreamClient:
     def label_many(self, labels: Iterable[tuple[int, Any]]) -> LiveForecast:
         """Targets that were missing, (step, y) each: they are learnt together."""
         rows = [{"step": step, "y": _plain(y)} for step, y in labels]
-        return self._forecast_after(self._ask("POST", "labels", {"labels": rows}, query={"wait": _WAIT}))
+        return self._forecast_after(self.post_labels(rows, wait=_WAIT))
+
+    def post_labels(self, rows: list[dict[str, Any]], *, wait: float = 0.0) -> dict[str, Any]:
+        """The same of late targets: rows of `step` and `y`."""
+        return self._ask("POST", "labels", {"labels": rows}, query={"wait": wait} if wait else None)
 
     def forecast(self) -> LiveForecast:
         """The forecast that stands now."""

@@ -27,8 +27,8 @@ def jumping(seed=0, size=3.0, steps=2500, at=1000, until=1200):
 
 
 def alarm_by_definition(errors):
-    """Page's test of normal errors, written out from its definition with means over lists."""
-    known, total, raised, found = [], 0.0, False, []
+    """Page's test of normal errors, written out from its definition with weighted means over lists."""
+    known, weights, total, raised, found = [], [], 0.0, False, []
     scale = 0.0
     for t, error in enumerate(errors):
         square = error**2
@@ -44,7 +44,9 @@ def alarm_by_definition(errors):
                 raised = False
                 found.append((t, "drift over"))
         known.append(square if t < 5 else min(square, 9 * scale))
-        scale = float(np.mean(known)) if t < 500 else scale + (known[-1] - scale) / 500
+        share = max(3 / (t + 3), 1 / 500)
+        weights = [weight * (1 - share) for weight in weights] + [share]
+        scale = float(np.dot(weights, known) / sum(weights))
     return found
 
 

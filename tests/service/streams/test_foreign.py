@@ -79,7 +79,7 @@ def test_a_foreign_encoder_that_fails_costs_its_agent_the_step(mode, words, stag
     back = vendor.observe(values[11], values[11], step=11)
     assert back.absent == {}
     kinds = [row["kind"] for row in vendor.log()]
-    assert kinds.index("agent out") < kinds.index("agent back")
+    assert kinds.index("agent out") < kinds.index("agent in")
     assert client.ask("GET", "/readyz")["failed"] == 0
 
 

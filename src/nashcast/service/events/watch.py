@@ -60,7 +60,8 @@ class Watch:
             self._debt = self._sum(1, self._debt, self._miss_ratio(1.0 - inside), self._misses)
         self._count += 1
         known = error if self._count <= 5 else min(error, _CLIP * self._scale) if self._scale > 0 else error
-        self._scale += (known - self._scale) / min(self._count, _MEMORY)
+        # About the last third of the steps, at most `_MEMORY`: what was wrong while agents were new is forgotten.
+        self._scale += (known - self._scale) * max(3 / (self._count + 2), 1 / _MEMORY)
         self._recent += (error - self._recent) / min(self._count, _RECENT)
 
     @property

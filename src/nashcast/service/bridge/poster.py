@@ -1,0 +1,116 @@
+"""The thread that posts what comes from brokers, in its order, and lets each message go once it is durable."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from nashcast.client import Client, ServiceRefused
+from nashcast.service.bridge.messages import Message
+
+logger = logging.getLogger("nashcast.bridge")
+# Messages that may wait, and rows posted together.
+WAITING, TOGETHER = 2000, 500
+# Seconds between two tries of a post that got no answer, at first and at most.
+BACKOFF_S, MAX_BACKOFF_S = 0.2, 10.0
+# What passes: no answer, no valid token for now, too fast, busy, a full disk.
+_PASSING = (0, 401, 403, 408, 429, 500, 502, 503, 504, 507)
+
+
+class Poster(threading.Thread):
+    """make_client: called once, in this thread."""
+
+    def __init__(self, make_client: Callable[[], Client]):
+        super().__init__(name="nashcast bridge posts", daemon=True)
+        self._make_client = make_client
+        self._messages: queue.Queue[Message | None] = queue.Queue(WAITING)
+        self._stopping = threading.Event()
+        self.counts = {"posted": 0, "duplicates": 0, "refused": 0}
+        self._refused: set[str] = set()
+
+    def put(self, message: Message) -> None:
+        """Waits where too many wait already."""
+        while not self._stopping.is_set():
+            try:
+                self._messages.put(message, timeout=0.5)
+                return
+            except queue.Full:
+                continue
+
+    def stop(self) -> None:
+        """What waits is not let go, so that brokers that keep messages deliver them again."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        with self._make_client() as client:
+            while not self._stopping.is_set():
+                group = self._group()
+                for stream, labels, messages in _runs(group):
+                    self._post(client, stream, labels, messages)
+
+    def _group(self) -> list[Message]:
+        found: list[Message] = []
+        count = 0
+        while count < TOGETHER:
+            try:
+                message = self._messages.get(timeout=0.2) if not found else self._messages.get_nowait()
+            except queue.Empty:
+                break
+            if message is not None:
+                found.append(message)
+                count += len(message.rows)
+        return found
+
+    def _post(self, client: Client, stream: str, labels: bool, messages: list[Message]) -> None:
+        rows, wait = [row for message in messages for row in message.rows], BACKOFF_S
+        while not self._stopping.is_set():
+            try:
+                receipt = _send(client, stream, labels, rows)
+            except ServiceRefused as error:
+                if error.status not in _PASSING:
+                    self._refuse(client, stream, labels, messages, error)
+                    return
+                logger.warning("stream %s: %s; trying again", stream, error)
+                self._stopping.wait(wait)
+                wait = min(2 * wait, MAX_BACKOFF_S)
+                continue
+            self.counts["posted"] += receipt["accepted"]
+            self.counts["duplicates"] += receipt["duplicates"]
+            for message in messages:
+                message.done()
+            return
+
+    def _refuse(self, client: Client, stream: str, labels: bool, messages: list[Message], error: Exception) -> None:
+        """One bad message must not stop the others, nor come again for ever."""
+        if len(messages) > 1:
+            for message in messages:
+                self._post(client, stream, labels, [message])
+            return
+        self.counts["refused"] += 1
+        if stream not in self._refused:
+            # One line for each stream: a sender that is wrong once is wrong at every message.
+            self._refused.add(stream)
+            logger.error("stream %s refuses a message: %s", stream, str(error)[:300])
+        messages[0].done()
+
+
+def _send(client: Client, stream: str, labels: bool, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    if labels:
+        return client.stream(stream).post_labels(rows)
+    return client.stream(stream).post(rows)
+
+
+def _runs(messages: list[Message]) -> list[tuple[str, bool, list[Message]]]:
+    """Messages of one kind for one stream together; within a stream their order stays."""
+    found: list[tuple[str, bool, list[Message]]] = []
+    last: dict[str, int] = {}
+    for message in messages:
+        at = last.get(message.stream)
+        if at is None or found[at][1] != message.labels:
+            last[message.stream] = len(found)
+            found.append((message.stream, message.labels, []))
+        found[last[message.stream]][2].append(message)
+    return found
