@@ -205,16 +205,14 @@ def test_pending_forecasts_of_one_horizon_equal_the_general_form():
     for step in range(300):
         said = [rng.standard_normal(shape) for shape in ((2, 1, 5), (2, 5), (5,), (1, 2), (2, 5), (4, 3, 2))]
         said[2] = said[2] > 0.0
-        anchor = rng.standard_normal(2)
-        one.add(step, anchor, Said(*said))
+        one.add(step, Said(*said))
         doubled = Said(*said)._replace(experts=said[0].repeat(2, axis=1), forecasts=said[3].repeat(2, axis=0))
-        two.add(step, anchor, doubled)
+        two.add(step, doubled)
         parts.append(said)
     for step in (299, 120):
         short, long = one.take(np.array([step])), two.take(np.array([step, step]))
         np.testing.assert_array_equal(short.experts[:, 0], long.experts[:, 1])
         np.testing.assert_array_equal(short.leverage[:, 0], long.leverage[:, 1])
-        np.testing.assert_array_equal(short.anchors[:, 0], long.anchors[:, 1])
         np.testing.assert_array_equal(short.awake[0], long.awake[1])
         np.testing.assert_array_equal(short.forecasts[0], long.forecasts[1])
         for kept, also in zip(short.mixture, long.mixture, strict=True):

@@ -4,7 +4,7 @@ import signal
 import time
 
 import pytest
-from test_many import folder_of, pairs, until
+from test_many_streams import folder_of, pairs, until
 
 from nashcast import Client
 
