@@ -40,7 +40,7 @@ Agents with 3 random features, a game of look-back 3 at every step. A step is `p
 - ten steps and ten bare rounds by turns, so that what else the machine does falls on both; the first bare round after
   a step is not counted, as it may have to wait for what the step left to be done;
 - ratio: of the step's p50 and p99 to the bare round's; aim: the most that we want of it, 2 for one turn a step
-  (central), 7 for a spread game's four, which carry more arithmetic;
+  (central), 7 for a spread game, whose rows are from before its turns fell from 2T + 1 to T + 1;
 - hub, broker and all agents share the cores named above: the arithmetic of all of them is in the ratio;
 - priority: real-time if the processes went before all others on the machine, else usual.""",
     "traffic": "## Messages and bytes per step\n\nFive agents, counted at the hub's connection; one message out and "

@@ -36,6 +36,9 @@ LINES = {
     "together": "**nashcast, together**",
     "pooled": "one model over all inputs, pooled",
 }
+# Windows of the desks' stream that were tried before one was chosen, and the latest, by their first day.
+TRIED, DAYS = ("2003-01-01", "2008-01-01", "2013-01-01", "2018-01-01", "2020-01-01"), 500
+LATEST, LATEST_DAYS = "2025-04-07", 400
 WINDOW = 50
 # Labels of lines that end close together are moved apart.
 _APART = {"owner": 1.15, "mixture": 0.85, "together": 1.12, "pooled": 0.82}
@@ -63,6 +66,17 @@ def losses(stream: Stream) -> dict[str, np.ndarray]:
     return {name: ((said - y) ** 2).mean(axis=1) for name, said in found.items()}
 
 
+def beside_best_desk(stream: Stream) -> float:
+    """The error of all desks together as a multiple of the best one's."""
+    agents, y = owners(stream, list(stream.input_names or ())), stream.targets
+    errors = [
+        float(np.mean((Federation(each, start=stream.start, coverages=()).replay(stream.inputs, y).forecasts - y) ** 2))
+        for each in ([agent] for agent in agents)
+    ]
+    together = Federation(agents, start=stream.start, coverages=()).replay(stream.inputs, y).forecasts
+    return float(np.mean((together - y) ** 2)) / min(errors)
+
+
 def mixed(experts: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """ML-Poly over experts (experts, steps, y_dim)."""
     rule = aggregation_rule("ml-poly", len(experts), targets.shape[1])
@@ -85,6 +99,12 @@ def block(record: dict) -> str:
         ]
         cells = [f"**{cell}**" for cell in cells] if name == "together" else cells
         lines.append(f"| {words} | {' | '.join(cells)} |")
+    *tried, latest = (f"{first[:4]} {ratio:.3f}" for first, ratio in record["windows"].items())
+    lines += [
+        "",
+        f"Together ÷ the best desk, on windows of {DAYS} days from: {', '.join(tried)} (shown);",
+        f"on the last {LATEST_DAYS} days, from {latest}: one desk explains nearly all there.",
+    ]
     return "\n".join(lines)
 
 
@@ -124,6 +144,9 @@ def main() -> None:
         if name == "four-owners":
             running = {key: np.convolve(v, np.ones(WINDOW) / WINDOW, "valid").tolist() for key, v in found.items()}
             draw(running, record[name]["errors"]["persistence"])
+    windows = {first: ecb_desks(steps=DAYS, first=first) for first in TRIED}
+    windows[LATEST] = ecb_desks(steps=LATEST_DAYS, first=LATEST)
+    record["windows"] = {first: round(beside_best_desk(stream), 4) for first, stream in windows.items()}
     KEPT.write_text(json.dumps(record, indent=1) + "\n")
     README.write_text(readme_with(record, README.read_text()))
     print(block(record))

@@ -20,7 +20,8 @@ def add_to(commands) -> None:
     )
     bridge.add_argument("file", metavar="FILE", type=Path, help="TOML file of servers, subjects and topics")
     bridge.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="of the log on standard error (text)"
+        "--log-format", choices=("text", "json"), default="text",
+        help="format of the log on standard error (default: %(default)s)",
     )  # fmt: skip
     bridge.add_argument("--json", action="store_true", help="print JSON: once when it is connected, once at its end")
     bridge.set_defaults(run=main)

@@ -87,7 +87,7 @@ def test_a_full_disk_and_a_read_only_one(tmp_path):
         assert subprocess.run(["mount", "-o", "remount,ro", str(disk)], capture_output=True).returncode == 0
         refusing = Served(tmp_path, "--journal", str(disk / "journal"), wait=False)
         assert refusing._gone() == 1
-        assert "nashcast: journal: got" in refusing.log()
+        assert '"error": "journal: got' in refusing.log()
         assert "Read-only file system" in refusing.log()
 
 
