@@ -40,7 +40,7 @@ def test_kill_9_at_random_moments(case, tmp_path):
     game, share, stream, victims = CASES[case]
     forgetful = {"agent_3": {"remembers": False}, "agent_4": {"remembers": False, "share": "forecasts"}}
     steps = 120 * len(victims)  # more than the kills last, on a busy machine too
-    options = {"steps": steps, "stream": stream, "game": game, "pace": 0.05}
+    options = {"steps": steps, "stream": stream, "game": game, "pace": 0.1}
     with Crew(tmp_path, command, members(share, **forgetful), **options) as crew:
         kill_at_random(crew, victims, np.random.default_rng(7))
         record = crew.finish()

@@ -77,6 +77,7 @@ class NatsSide(threading.Thread):
                     queue = OrderedQueue(self._client.jetstream(), each)
                     await queue.open()
                     tasks.append(asyncio.create_task(self._fetch(each, queue)))
+            await self._client.flush()  # the server has the subscriptions: nothing published from now on is missed
         except Exception as error:
             self._began.set_exception(error)
             return
