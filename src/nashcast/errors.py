@@ -7,13 +7,13 @@ NashcastError
 
 Sub-packages derive their own from NashcastError; those a user may meet:
 
-checks.ContractViolation   somebody's encoder or agent breaks a contract
+checks.ContractViolation   an encoder or agent breaks a contract
 client.ServiceRefused      the live service answered, but not with success
 service.journal.schema.JournalDamaged     what the journal says cannot be true: it is not served
 service.journal.schema.JournalUnwritable  nothing can be added to the journal now; what it holds is as it was
 remote.wire.format.MalformedMessage       bytes from elsewhere are no message, or not one that was asked for
 remote.owner.joint_replica.NotAsPublished an event of the hub does not fit those before it
-remote.masking.masks.MaskRefused          an agent refuses to mask: too few are present, or somebody was left out
+remote.masking.masks.MaskRefused          an agent refuses to mask: too few are present, or one was left out
 """
 
 

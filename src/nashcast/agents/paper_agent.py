@@ -183,8 +183,7 @@ class PaperAgent:
         return self._window_moments[1] is not None
 
     def join_game(self, invitation: Invitation) -> None:
-        features = self._last(self._features)
-        self._part = AgentPart(features, *self._window_moments, self._ridge, self._decay, invitation)
+        self._part = AgentPart(self._last(self._features), *self._window_moments, self._ridge, self._decay, invitation)
 
     def backward(self, back: int) -> BackwardTerms:
         return BackwardTerms(*self._own_part().backward(back))
@@ -277,8 +276,7 @@ class PaperAgent:
 
     def _moments(self, features):
         # Sampled moments have their own place in the agent's noise: at steps its encoder never reaches.
-        inputs = self._last(self._inputs)
-        moments = self._built.moments(inputs, features, Noise(self._key, -1 - self._step))
+        moments = self._built.moments(self._last(self._inputs), features, Noise(self._key, -1 - self._step))
         if moments is None:
             return None, None
         # Steps it sat out have no features, hence nothing to expect of them.

@@ -76,7 +76,7 @@ class Outputs(threading.Thread):
                     self._stopping.wait(_AGAIN_S)
 
     def _publish(self, name: str, standing: dict[str, Any], body: bytes, outputs: list[Output]) -> None:
-        # The same forecast has the same id, whoever publishes it again.
+        # A forecast that is published again has the same id.
         own_id = f"{name}:{standing['step']}:{standing['at']!r}"
         for each in outputs:
             try:
