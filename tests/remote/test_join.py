@@ -314,6 +314,27 @@ def test_a_hub_that_starts_later_is_waited_for(tide, tmp_path, monkeypatch):
     assert states(tide) == {"desk-1": "closed"}
 
 
+@pytest.mark.parametrize("arrives", [False, True])
+def test_a_goodbye_that_is_lost_is_said_again(tide, tmp_path, monkeypatch, arrives):
+    """Lost on the way there, or on the way back: then the broker shuts the guest out, and that is an answer too."""
+    monkeypatch.setattr(owner_join, "RETRY_S", 0.05)
+    code, exchange, lost = invited(tide), owner_join._exchange, []
+
+    async def losing(code, asked):
+        if asked.done and not lost:
+            lost.append(True)
+            if arrives:
+                await exchange(code, asked)
+            raise owner_join._NoAnswer("lost")
+        return await exchange(code, asked)
+
+    monkeypatch.setattr(owner_join, "_exchange", losing)
+    with broker_and_desk(tide):
+        join(code.text, tmp_path / "home", wait=60.0)
+    assert lost
+    assert states(tide) == {"desk-1": "closed"}
+
+
 def test_nobody_answers(tide, tmp_path):
     with pytest.raises(
         NashcastError, match=r"'desk-1' was not let in within 0 s: no answer .* The same command goes on"

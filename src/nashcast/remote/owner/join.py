@@ -25,6 +25,8 @@ from nashcast.remote.broker.rules import join_subject
 
 # Seconds to dial, for one answer, between two questions, and for the broker to let the new agent in.
 DIAL_S, ANSWER_S, RETRY_S, FIRST_S = 5, 10.0, 1.0, 30.0
+# How often an agent that is enrolled tells the desk so.
+GOODBYES = 5
 Say = Callable[[str], None]
 
 
@@ -122,8 +124,15 @@ async def _first_time(joined: Joined, code: JoinCode) -> None:
                 raise
             await asyncio.sleep(RETRY_S)
     key, request = public_key(read_seed(joined.key)), (joined.certs / f"{joined.name}.csr").read_text()
-    with suppress(_NoAnswer):  # it ends by itself, with its time
-        await _exchange(code, Asked(key, request, True))
+    for _ in range(GOODBYES):  # the broker may be reading its rules again; else it ends by itself, with its time
+        try:
+            await _exchange(code, Asked(key, request, True))
+        except _NoAnswer:
+            await asyncio.sleep(RETRY_S)
+        except NashcastError:  # shut out: closed before, and the answer was lost
+            return
+        else:
+            return
 
 
 class _NoAnswer(Exception):
