@@ -51,10 +51,10 @@ HELD_OUT = Evaluation(
 
 Written from the record of 0.1's `nashcast evaluate --held-out`; only this paragraph is typed by hand. The federation of
 0.2 has another mixture and another game, and is measured by `benchmarks/federation.py`. The streams were declared by a
-rule, [written down](../src/nashcast/experiments/evaluation/streams.toml) with its date, when the default federation of
+rule, [written down](../src/nashcast/evaluation/streams.toml) with its date, when the default federation of
 0.1 was final; nothing of it or of the peers had been run on them, and nothing in either was changed after. How it is
 done, and what the columns mean: [the evaluation](reference/evaluation.md); what the streams are:
-[their list](reference/streams.md).
+[their list](reference/datasets.md).
 """,
 )
 

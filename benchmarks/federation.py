@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 import nashcast
-from nashcast.experiments.evaluation.declared import Declared, check_streams, declared_streams, warmup_share
-from nashcast.experiments.evaluation.experts import expert_forecasts
-from nashcast.experiments.evaluation.method import problem_of
-from nashcast.experiments.evaluation.ours import federation
-from nashcast.experiments.evaluation.prequential import forecast_all, warmup_steps
-from nashcast.experiments.evaluation.significance import diebold_mariano
+from nashcast.evaluation.declared import Declared, check_streams, declared_streams, warmup_share
+from nashcast.evaluation.method import problem_of
+from nashcast.evaluation.ours import federation
+from nashcast.evaluation.peers.experts import expert_forecasts
+from nashcast.evaluation.prequential import forecast_all, warmup_steps
+from nashcast.evaluation.significance import diebold_mariano
 from nashcast.mixing.aggregation import aggregation_rule
 from nashcast.records.study import Column, Table
 from nashcast.reports.markdown import markdown_table

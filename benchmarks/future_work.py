@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.games.joint import joint_equilibrium
 from nashcast.paper.runs import ETA, KAPPA, encoders_of, stream_of
 from nashcast.paper.settings import DATASETS, SEEDS
-from nashcast.paper.study_table import bold
+from nashcast.paper.studies.table import bold
 
 PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "future-work.md"
 

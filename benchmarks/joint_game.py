@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from nashcast.agents.joint_blocks import JointBlocks
+from nashcast.agents.joint.joint_blocks import JointBlocks
 from nashcast.games.joint import JointGame
 
 FEATURES = 3

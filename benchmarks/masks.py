@@ -8,9 +8,9 @@ import numpy as np
 from nkeys import PREFIX_BYTE_USER, encode_seed
 
 from nashcast import LookbackGame, encoders
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.remote.broker.keys import public_key
-from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.remote.broker.certificates.keys import public_key
+from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.masking.masks import MaskedAgent, new_key, sign_key, sum_masked
 from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.owner import Owner

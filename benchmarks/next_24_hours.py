@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import nashcast as nc
+from nashcast.datasets.simulated.hourly_load import load_table
 from nashcast.encoders.base import BuiltForecaster
 from nashcast.frames.scores import CRPS_LEVELS, crps, mean, naive_scale, quantiles
 from nashcast.intervals.issued_log import IssuedLog
-from nashcast.streams.hourly_load import load_table
 
 H, SEASON, FITTED, REFIT = 24, 24, 28 * 24, 7 * 24
 BURN_IN = FITTED + 21 * 24  # hours that are not scored
@@ -43,7 +43,7 @@ def streams(hours: int, ett: Path | None) -> dict[str, np.ndarray]:
 
 
 def nc_stream(name: str, **options):
-    from nashcast.streams.catalog import open_stream
+    from nashcast.datasets.catalog import open_stream
 
     return open_stream(name, **options)
 

@@ -8,8 +8,8 @@ python benchmarks/prior_centred_game.py
 from __future__ import annotations
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.streams import open_stream
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.datasets import open_stream
 
 STUDIED, STEPS = ("logistic", "concept-y2", "boc", "ett"), 600
 GAME_RIDGES = (0.1, 1.0, 10.0, 100.0)

@@ -25,11 +25,11 @@ from private_information.study import study_of
 from private_information.vertical import PLACES, vertical_rows
 
 import nashcast
-from nashcast.cli.printed import finite
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared.printed import finite
+from nashcast.cli.shared.progress import Progress
 from nashcast.errors import NashcastError
-from nashcast.experiments.evaluation.declared import check_streams
-from nashcast.experiments.evaluation.evaluate import SEEDS, evaluate
+from nashcast.evaluation.declared import check_streams
+from nashcast.evaluation.evaluate import SEEDS, evaluate
 from nashcast.records.study import Column, Study, Table, plain
 from nashcast.reports.figures import draw
 from nashcast.reports.markdown import markdown_table

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 import nashcast as nc
-from nashcast.federation.bounds import Bounds
+from nashcast.datasets.catalog import open_stream
+from nashcast.datasets.simulated.hourly_load import load_table
 from nashcast.federation.loop import Scored
+from nashcast.federation.views.bounds import Bounds
 from nashcast.frames.scores import CRPS_LEVELS, crps, mean, quantiles
-from nashcast.streams.catalog import open_stream
-from nashcast.streams.hourly_load import load_table
 
 COVERAGES, SHOWN, BURN_IN = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95), (0.8, 0.9, 0.95), 800
 

@@ -20,7 +20,7 @@ from speed.remote_command import PARTS, line, table_head
 from speed.remote_steps import rows
 
 from nashcast import __version__
-from nashcast.remote.broker.server import server_program
+from nashcast.remote.broker.running.server import server_program
 
 ROOT = Path(__file__).parents[1]
 KEPT, PAGE = ROOT / "benchmarks" / "remote.json", ROOT / "benchmarks" / "remote.md"

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nashcast.errors import InvalidInput
-from nashcast.paper.studies import STUDIES
+from nashcast.paper.studies.catalogue import STUDIES
 from nashcast.records import study as records
 from nashcast.records.study import Study
 from nashcast.reports.formats import moment

@@ -24,7 +24,7 @@ from joint_game import seconds as joint_seconds
 
 import nashcast as nc
 from nashcast.agents.bank import FORGETTING, Bank, Member
-from nashcast.agents.joint_blocks import JointBlocks
+from nashcast.agents.joint.joint_blocks import JointBlocks
 from nashcast.games.joint import JointGame
 
 X_DIM, COVERAGE, WARM_UP = 3, 0.9, 400

@@ -12,11 +12,11 @@ import matplotlib as mpl
 import numpy as np
 
 from nashcast.agents.agent import Agent
+from nashcast.datasets import Stream, ecb_desks, four_owners
 from nashcast.encoders import Lags
-from nashcast.experiments.showcase import owners
+from nashcast.evaluation.showcase import owners
 from nashcast.federation.federation import Federation
 from nashcast.mixing.aggregation import aggregation_rule
-from nashcast.streams import Stream, ecb_desks, four_owners
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

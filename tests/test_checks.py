@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import PolynomialFeatures
 
 from nashcast import InvalidInput, NashcastError
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.checks import ContractViolation, agent_checks, check_agent, check_encoder, encoder_checks, is_plain
 from nashcast.encoders import (
@@ -53,7 +53,7 @@ from nashcast.encoders import (
     Transformer,
     Trend,
 )
-from nashcast.encoders.transformer import weight_shapes
+from nashcast.encoders.network.transformer import weight_shapes
 from nashcast.games.moments.features import Moments
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "write-an-encoder.md"

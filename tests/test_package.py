@@ -247,7 +247,7 @@ def test_the_page_on_the_federation_is_that_of_the_last_run():
 
 
 def test_the_page_on_the_paper_is_that_of_the_last_reproduction():
-    from nashcast.paper.studies import STUDIES
+    from nashcast.paper.studies.catalogue import STUDIES
 
     reproduction = script("reproduction")
     studies = json.loads(reproduction.KEPT.read_text())

@@ -11,7 +11,7 @@ import pytest
 import nashcast
 from extras import skip_if
 from nashcast.cli.main import parser
-from nashcast.cli.parsing import Misuse
+from nashcast.cli.shared.parsing import Misuse
 from page_examples import printed
 
 ROOT = Path(__file__).parents[1]

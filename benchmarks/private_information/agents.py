@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nashcast.agents.agent import Agent
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.datasets import Stream
+from nashcast.datasets.owners import check_owners
 from nashcast.encoders import Lags, Linear
 from nashcast.encoders.base import BuiltEncoder, Context, Encoder
 from nashcast.federation.default import rich_agent
-from nashcast.streams import Stream
-from nashcast.streams.owners import check_owners
 
 SIMPLE, RICH = "simple", "rich"
 KINDS = (SIMPLE, RICH)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from nashcast.cli.evaluate import plain_rows
-from nashcast.cli.progress import Progress
-from nashcast.experiments.evaluation.declared import check_streams
-from nashcast.experiments.evaluation.evaluate import evaluate
-from nashcast.streams.owners import check_owners
+from nashcast.cli.shared.progress import Progress
+from nashcast.datasets.owners import check_owners
+from nashcast.evaluation.declared import check_streams
+from nashcast.evaluation.evaluate import evaluate
 from private_information import streams as declared
 from private_information.methods import contest
 from private_information.ratios import PRIVATE_KEYS, private_rows, ratios, summary

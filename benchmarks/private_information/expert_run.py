@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast.agents.agent import Agent
+from nashcast.datasets import Stream
 from nashcast.federation.federation import Federation
 from nashcast.federation.loop import JOINT, Loop
-from nashcast.streams import Stream
 
 
 class ExpertRun(NamedTuple):

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.experiments.baselines import BASELINES
-from nashcast.experiments.build import stream_digest
-from nashcast.experiments.evaluation.evaluate import Contest
-from nashcast.experiments.evaluation.method import Method, Whole, one
-from nashcast.experiments.evaluation.ours import FEDERATION, WITHOUT_GAME, federation
-from nashcast.experiments.evaluation.prequential import timed
+from nashcast.config.build import stream_digest
+from nashcast.datasets import Stream
+from nashcast.datasets.owners import check_owners
+from nashcast.evaluation.evaluate import Contest
+from nashcast.evaluation.method import Method, Whole, one
+from nashcast.evaluation.ours import FEDERATION, WITHOUT_GAME, federation
+from nashcast.evaluation.peers.baselines import BASELINES
+from nashcast.evaluation.prequential import timed
 from nashcast.federation.federation import Federation
 from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.games.joint import JointGame
-from nashcast.streams import Stream
-from nashcast.streams.owners import check_owners
 from private_information import rules, traffic
 from private_information.agents import RICH, owners_agents, paper_agents
 from private_information.expert_run import ExpertRun, expert_run

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.experiments.evaluation.evaluate import Outcome
-from nashcast.experiments.evaluation.methods import PERSISTENCE
-from nashcast.experiments.evaluation.ours import FEDERATION, WITHOUT_GAME
-from nashcast.experiments.evaluation.rows import KEYS, SURE, rows_of
+from nashcast.evaluation.evaluate import Outcome
+from nashcast.evaluation.methods import PERSISTENCE
+from nashcast.evaluation.ours import FEDERATION, WITHOUT_GAME
+from nashcast.evaluation.rows import KEYS, SURE, rows_of
 from private_information import methods
 
 PRIVATE_KEYS = (*KEYS, "owners", "rounds", "bytes")

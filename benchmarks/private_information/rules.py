@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.experiments.evaluation.declared import warmup_share
-from nashcast.experiments.evaluation.prequential import warmup_steps
-from nashcast.experiments.recursive_least_squares import rls
+from nashcast.datasets import Stream
+from nashcast.evaluation.declared import warmup_share
+from nashcast.evaluation.peers.recursive_least_squares import rls
+from nashcast.evaluation.prequential import warmup_steps
 from nashcast.mixing.adaptive import AdaptiveMixture
 from nashcast.mixing.aggregation import aggregation_rule
-from nashcast.streams import Stream
 from private_information.expert_run import ExpertRun
 
 # Forgetting of regressions; the one with the smallest error on the warm-up is taken.

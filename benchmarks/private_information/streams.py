@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nashcast.experiments.evaluation.declared import Declared, declarations
-from nashcast.streams.catalog import entry
+from nashcast.datasets.catalog import entry
+from nashcast.evaluation.declared import Declared, declarations
 
 
 def private_streams() -> list[Declared]:

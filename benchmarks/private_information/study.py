@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.experiments.evaluation.declared import Declared, together, warmup_share
-from nashcast.experiments.evaluation.methods import PERSISTENCE
-from nashcast.experiments.evaluation.ours import FEDERATION
-from nashcast.experiments.evaluation.rows import SURE
+from nashcast.evaluation.declared import Declared, together, warmup_share
+from nashcast.evaluation.methods import PERSISTENCE
+from nashcast.evaluation.ours import FEDERATION
+from nashcast.evaluation.rows import SURE
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 from private_information import methods
 from private_information.ratios import BESIDE, interval, ratios, summary

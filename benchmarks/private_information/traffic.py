@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.experiments.evaluation.method import Traffic
+from nashcast.datasets import Stream
+from nashcast.evaluation.method import Traffic
 from nashcast.federation.federation import Federation
 from nashcast.games.joint import JointGame
-from nashcast.streams import Stream
 from private_information.agents import owners_agents
 from private_information.expert_run import begun_loop
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nashcast.datasets import Stream, air_quality
+from nashcast.extras import needed
 from nashcast.federation.federation import Federation
 from nashcast.games.joint import JointGame
-from nashcast.streams import Stream, air_quality
-from nashcast.streams.extras import needed
 from private_information import rules, traffic
 from private_information.agents import SIMPLE, owners_agents
 

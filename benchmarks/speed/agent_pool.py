@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from nashcast.agents.agent import Agent
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.config.run_encoders import encoder_from
 from nashcast.errors import NashcastError
-from nashcast.experiments.run_encoders import encoder_from
 from nashcast.remote.owner.runner import Runner
 from nashcast.remote.owner.warm_up import warm_up
 

@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from nashcast.cli.parsing import Parser
-from nashcast.cli.printed import print_json
+from nashcast.cli.shared.parsing import Parser
+from nashcast.cli.shared.printed import print_json
 from nashcast.reports.formats import duration
 from speed import remote_command, serve_command
 

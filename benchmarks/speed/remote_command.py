@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nashcast.cli.printed import print_json
+from nashcast.cli.shared.printed import print_json
 
 SPEED = (
     "agents",

@@ -17,10 +17,11 @@ from nashcast.agents.agent import Agent
 from nashcast.errors import NashcastError
 from nashcast.federation.federation import Federation
 from nashcast.federation.paper import LookbackGame, paper_federation
-from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.keys import make_seed
-from nashcast.remote.broker.server import EmbeddedBroker
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed
+from nashcast.remote.broker.enrolling import enrolment
+from nashcast.remote.broker.running.server import EmbeddedBroker
+from nashcast.remote.hub.lookback.hub import Hub
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.remote.wire.subjects import ask_subject
 from speed.agent_pool import RAW, AgentPool, AgentSpec

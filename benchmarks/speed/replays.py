@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from nashcast import seeds
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
 from nashcast.federation.compiled.replay import replay, replay_many
 from nashcast.federation.federation import Federation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from nashcast.cli.printed import print_json
+from nashcast.cli.shared.printed import print_json
 
 
 def add_to(kinds) -> None:

@@ -12,8 +12,8 @@ MARK = "<!-- commands -->"
 
 def commands() -> str:
     """All commands, each with its usage and its arguments."""
-    from nashcast.cli.checkout import from_checkout
     from nashcast.cli.main import parser
+    from nashcast.cli.shared.checkout import from_checkout
 
     parts: list[str] = []
     for each in list(parser().walk())[1:]:

@@ -17,18 +17,18 @@ import numpy as np
 
 from demos.organisations import Organisation, Party, found, members_table
 from nashcast import validation as check
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
+from nashcast.datasets import Stream, concept_shift
 from nashcast.errors import NashcastError
-from nashcast.experiments.run import error_of, persistence_error
+from nashcast.federation.lookback.post import Message
 from nashcast.federation.paper import LookbackGame, paper_federation
-from nashcast.federation.post import Message
-from nashcast.remote.broker.server import EmbeddedBroker
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.broker.running.server import EmbeddedBroker
+from nashcast.remote.hub.lookback.hub import Hub
 from nashcast.remote.owner.warm_up import warm_up
-from nashcast.streams import Stream, concept_shift
+from nashcast.runs.run import error_of, persistence_error
 
 STEPS = 200
 GAME = LookbackGame(lookback=3, placement="spread")

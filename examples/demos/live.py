@@ -25,13 +25,13 @@ from demos.fleet import DRIFTING, PACE_S, SITES, Fleet, drift_told, write_files
 from demos.organisations import Organisation, Party, found, members_table
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 from nashcast.client import Client, StreamClient
 from nashcast.errors import NashcastError
-from nashcast.remote.broker.server import EmbeddedBroker
+from nashcast.remote.broker.running.server import EmbeddedBroker
 from nashcast.service.extras import need_server
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 
 MEMBERS = (
     Organisation("tide-desk", "linear", {"lags": 4}, "features", window=10),

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast import seeds
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.experiments.run_encoders import encoder_from
-from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.keys import make_seed
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.config.run_encoders import encoder_from
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed
+from nashcast.remote.broker.enrolling import enrolment
 
 # "… step 12: forecast (forecast (1,)), backward (coupling (1, 1), offset (1,), tensor (3,)); 214 bytes"
 _SENT = re.compile(r"\b(\w+) \((\([^()]*\)|(?:\w+ (?:\([^()]*\)|[^,()]+)(?:, )?)*)\)")

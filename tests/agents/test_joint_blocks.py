@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nashcast.agents.joint_blocks import JointBlocks, PublicBlock
+from nashcast.agents.joint.joint_blocks import JointBlocks, PublicBlock
 from nashcast.games.joint import JointGame
 
 NOTHING = np.empty((1, 0))

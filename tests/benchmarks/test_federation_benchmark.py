@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nashcast.experiments.evaluation.declared import Declared
-from nashcast.experiments.evaluation.method import problem_of
-from nashcast.experiments.evaluation.methods import all_methods
-from nashcast.experiments.evaluation.prequential import forecast_all
+from nashcast.evaluation.declared import Declared
+from nashcast.evaluation.method import problem_of
+from nashcast.evaluation.methods import all_methods
+from nashcast.evaluation.prequential import forecast_all
 
 STREAM = Declared("logistic", options=(("steps", 60),))
 

@@ -12,10 +12,10 @@ from private_information.ratios import private_rows, ratios, summary
 from private_information.streams import private_named, private_streams
 
 import nashcast as nc
-from nashcast.experiments.evaluation.declared import Declared
-from nashcast.experiments.evaluation.evaluate import evaluate
-from nashcast.experiments.evaluation.prequential import run
-from nashcast.streams import Stream, simulated_owners
+from nashcast.datasets import Stream, simulated_owners
+from nashcast.evaluation.declared import Declared
+from nashcast.evaluation.evaluate import evaluate
+from nashcast.evaluation.prequential import run
 
 SMALL = simulated_owners("lying", steps=60)
 

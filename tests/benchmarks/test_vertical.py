@@ -7,7 +7,7 @@ import pytest
 from private_information import vertical
 
 from extras import skip_if
-from nashcast.streams import Stream, air_quality
+from nashcast.datasets import Stream, air_quality
 from recorded import recorded_folder
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nashcast.cli import checkout
 from nashcast.cli.main import main
+from nashcast.cli.shared import checkout
 
 
 @pytest.mark.parametrize(

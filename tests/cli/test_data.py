@@ -11,7 +11,7 @@ import pytest
 import nashcast.cli.main
 from nashcast.cli import data
 from nashcast.cli.main import main
-from nashcast.streams.known_files import KnownFile
+from nashcast.datasets.files.known_files import KnownFile
 from recorded import recorded_folder
 
 CONTENT = b"date,a\n1,2\n2,3\n3,5\n"
@@ -61,8 +61,8 @@ def toy(monkeypatch):
     thread.start()
     url = f"http://127.0.0.1:{server.server_port}"
     known = TOY._replace(url=f"{url}/toy.csv")
-    monkeypatch.setattr("nashcast.streams.known_files.KNOWN", (known,))
-    monkeypatch.setattr("nashcast.streams.files.KNOWN", (known,))
+    monkeypatch.setattr("nashcast.datasets.files.known_files.KNOWN", (known,))
+    monkeypatch.setattr("nashcast.datasets.files.library.KNOWN", (known,))
     yield url
     server.shutdown()
     server.server_close()

@@ -14,8 +14,8 @@ from demos.federated import KILLED, MEMBERS, Shown, page, who_saw_what
 from demos.organisations import sent_names
 
 from nashcast.cli.main import main
-from nashcast.federation.post import Message
-from nashcast.streams import concept_shift
+from nashcast.datasets import concept_shift
+from nashcast.federation.lookback.post import Message
 
 pytestmark = pytest.mark.slow
 

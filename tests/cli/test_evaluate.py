@@ -6,10 +6,10 @@ import pytest
 from private_information.streams import private_streams
 
 from nashcast.cli.main import main
-from nashcast.experiments.evaluation.method import Method
-from nashcast.experiments.evaluation.rows import KEYS
+from nashcast.datasets import catalog
+from nashcast.evaluation.method import Method
+from nashcast.evaluation.rows import KEYS
 from nashcast.records import study as records
-from nashcast.streams import catalog
 
 PACKAGES = ("vega_datasets", "arch", "autots", "bokeh_sampledata")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nashcast.cli.main import parser
-from nashcast.experiments.hub_config import HUB, TOP, load
+from nashcast.config.hub_config import HUB, TOP, load
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "federate-across-organisations.md").read_text()

@@ -11,11 +11,11 @@ from importlib.util import find_spec
 import pytest
 
 from extras import skip_if
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.cli import colours
-from nashcast.cli.checkout import from_checkout
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.cli.main import main, parser
-from nashcast.cli.parsing import Parser
+from nashcast.cli.shared import colours
+from nashcast.cli.shared.checkout import from_checkout
+from nashcast.cli.shared.parsing import Parser
 
 
 def every_parser():
@@ -200,11 +200,13 @@ def test_bash_completes_words(words, offered, capsys, tmp_path):
 
 # What help says where the parser's own default is None, beside where the value comes from.
 def called():
-    from nashcast.cli import demo, join, serve
-    from nashcast.experiments.evaluation.declared import LAGS
-    from nashcast.experiments.evaluation.evaluate import SEEDS
+    from nashcast.cli import demo
+    from nashcast.cli.elsewhere import join
+    from nashcast.cli.service import serve
+    from nashcast.evaluation.declared import LAGS
+    from nashcast.evaluation.evaluate import SEEDS
     from nashcast.paper.settings import SEEDS as PAPER_SEEDS
-    from nashcast.remote.broker.certs import AUTHORITY_DAYS, DAYS
+    from nashcast.remote.broker.certificates.certs import AUTHORITY_DAYS, DAYS
 
     agent = {name: each.default for name, each in inspect.signature(PaperAgent).parameters.items()}
     federated = from_checkout("examples", "demos.federated")

@@ -1,7 +1,7 @@
 """The line of progress: a bar on a terminal, few lines in a log, nothing when nothing is to be shown."""
 
-from nashcast.cli import progress
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared import progress
+from nashcast.cli.shared.progress import Progress
 
 
 class Clock:

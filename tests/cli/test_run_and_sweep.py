@@ -223,7 +223,7 @@ def test_a_sweep_after_the_fact_says_so(here, capsys):
 
 
 def test_a_cluster_that_does_not_answer_is_told(here, capsys, monkeypatch):
-    from nashcast.experiments import sweep_cluster
+    from nashcast.runs import sweep_cluster
 
     monkeypatch.setattr(sweep_cluster, "_CONNECT", 0.2)
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from nashcast.cli.main import main
-from nashcast.streams.hourly_load import load_table
+from nashcast.datasets.simulated.hourly_load import load_table
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import nashcast as nc
 from nashcast.checks import check_encoder
 from nashcast.encoders import ForecastServer
 from nashcast.encoders.base import Noise, input_context
-from nashcast.encoders.circuit_breaker import CircuitBreaker
+from nashcast.encoders.http.circuit_breaker import CircuitBreaker
 from nashcast.errors import NashcastError
 
 

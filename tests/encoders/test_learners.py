@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.checks import check_encoder
 from nashcast.encoders import Learner, RiverModel, SklearnRegressor, SklearnTransformer
-from nashcast.encoders.model_state import NotPlain, from_arrays, to_arrays
+from nashcast.encoders.black_box.model_state import NotPlain, from_arrays, to_arrays
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((160, 2))

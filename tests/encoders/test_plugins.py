@@ -24,11 +24,11 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 from encoding import encode_step
 from nashcast.encoders import Callable, Noise
-from nashcast.encoders.embeddings import Embeddings
-from nashcast.encoders.forecaster import Forecaster
-from nashcast.encoders.onnx import OnnxModel
-from nashcast.encoders.river import RiverModel
-from nashcast.encoders.sklearn import SklearnRegressor, SklearnTransformer
+from nashcast.encoders.adapters.onnx import OnnxModel
+from nashcast.encoders.adapters.river import RiverModel
+from nashcast.encoders.adapters.sklearn import SklearnRegressor, SklearnTransformer
+from nashcast.encoders.black_box.forecaster import Forecaster
+from nashcast.encoders.http.embeddings import Embeddings
 from nashcast.errors import InvalidInput, NashcastError
 
 X_DIM = 3
@@ -470,7 +470,7 @@ def test_a_text_is_asked_for_once(server):
 
 
 def test_the_cache_is_bounded(server, monkeypatch):
-    monkeypatch.setattr("nashcast.encoders.embeddings._CACHED_TEXTS", 2)
+    monkeypatch.setattr("nashcast.encoders.http.embeddings._CACHED_TEXTS", 2)
     built = Embeddings(server.url, "tiny", features=2, seed=6).build(X_DIM, 1)
     whole, _ = built.encode_series(INPUTS[:5], None, 1, 0)
     assert len(server.requests) == 1
@@ -617,16 +617,16 @@ def test_embeddings_messages():
 @pytest.mark.parametrize(
     ("module", "package", "extra", "use"),
     [
-        ("sklearn", "scikit-learn", "sklearn", "from nashcast.encoders.sklearn import *; SklearnRegressor(1)"),
-        ("river", "river", "river", "from nashcast.encoders.river import *; RiverModel(1)"),
+        ("sklearn", "scikit-learn", "sklearn", "from nashcast.encoders.adapters.sklearn import *; SklearnRegressor(1)"),
+        ("river", "river", "river", "from nashcast.encoders.adapters.river import *; RiverModel(1)"),
         ("onnxruntime", "onnxruntime", "onnx",
-         "from nashcast.encoders.onnx import *; OnnxModel(sys.executable, 1).build(1, 1)"),
+         "from nashcast.encoders.adapters.onnx import *; OnnxModel(sys.executable, 1).build(1, 1)"),
         ("statsforecast", "statsforecast", "statsforecast",
-         "from nashcast.encoders.statsforecast import *; StatsForecast('AutoETS')"),
-        ("sktime", "sktime", "sktime", "from nashcast.encoders.sktime import *; Sktime(1)"),
-        ("chronos", "chronos-forecasting", "chronos", "from nashcast.encoders.chronos import *; Chronos('c')"),
+         "from nashcast.encoders.adapters.statsforecast import *; StatsForecast('AutoETS')"),
+        ("sktime", "sktime", "sktime", "from nashcast.encoders.adapters.sktime import *; Sktime(1)"),
+        ("chronos", "chronos-forecasting", "chronos", "from nashcast.encoders.adapters.chronos import *; Chronos('c')"),
         ("transformers", "transformers", "huggingface",
-         "from nashcast.encoders.huggingface import *; HuggingFace('h')"),
+         "from nashcast.encoders.adapters.huggingface import *; HuggingFace('h')"),
     ],
 )  # fmt: skip
 def test_a_missing_package_names_its_pip_line(module, package, extra, use):

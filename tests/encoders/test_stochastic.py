@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.checks import check_encoder
 from nashcast.encoders import Stochastic
 from nashcast.encoders.base import Noise

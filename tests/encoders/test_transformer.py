@@ -10,10 +10,10 @@ import pytest
 
 from encoding import encode_step
 from nashcast import InvalidInput
-from nashcast.encoders.attention import Dropout, attend, attend_backward
 from nashcast.encoders.base import Noise
-from nashcast.encoders.pretrain import Training, _network, pretrain_on_sequences, pretrain_transformer
-from nashcast.encoders.transformer import Transformer, weight_shapes
+from nashcast.encoders.network.attention import Dropout, attend, attend_backward
+from nashcast.encoders.network.pretrain import Training, _network, pretrain_on_sequences, pretrain_transformer
+from nashcast.encoders.network.transformer import Transformer, weight_shapes
 
 # x_dim, y_dim, features, context: widths 1, 2, 4, 6 and an odd one above 1, so one head and two.
 CASES = [
@@ -99,7 +99,7 @@ def test_a_series_at_once_is_one_by_one_to_the_bit(monkeypatch, case, steps):
     for state, part in ((built.start(), inputs[2:]), (before, inputs[2:])):
         expected, last = one_by_one(built, part, state)
         for batch in (2**20, 1, 100):
-            monkeypatch.setattr("nashcast.encoders.transformer._BATCH", batch)
+            monkeypatch.setattr("nashcast.encoders.network.transformer._BATCH", batch)
             Z, after = built.encode_series(part, state, 0, 0)
             assert Z.shape == (steps, case[1], case[2])
             np.testing.assert_array_equal(Z, expected.reshape(Z.shape))
@@ -315,7 +315,7 @@ def test_attention_and_its_gradient_are_those_of_the_dense_matrices(torch, drop,
 @pytest.mark.parametrize("drop", [0.0, 0.3])
 @pytest.mark.parametrize(("size", "length"), [(1, 1), (2, 40), (3, 65)])
 def test_the_compiled_twin_of_attention_gives_the_same(drop, size, length):
-    twin = pytest.importorskip("nashcast.encoders.compiled.attention")
+    twin = pytest.importorskip("nashcast.encoders.network.compiled.attention")
     Q, K, V, d_out = np.random.default_rng(length).standard_normal((4, 6, size, length))
     plain, fast = ([np.full_like(Q, np.nan) for _ in range(4)] for _ in range(2))
     for (out, *found), forward, backward in (

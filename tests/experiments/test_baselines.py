@@ -9,9 +9,9 @@ import pytest
 
 import nashcast as nc
 from nashcast import seeds
-from nashcast.experiments import recursive_least_squares as least_squares
-from nashcast.experiments.baselines import BASELINES, baselines, best_baseline, mse
-from nashcast.streams import Stream, concept_shift, open_stream
+from nashcast.datasets import Stream, concept_shift, open_stream
+from nashcast.evaluation.peers import recursive_least_squares as least_squares
+from nashcast.evaluation.peers.baselines import BASELINES, baselines, best_baseline, mse
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "baselines.md"
 NAMES = list(BASELINES)
@@ -315,7 +315,7 @@ BAD = [
     (stream_of(inputs=[["a"], ["b"], ["c"]]), "inputs", "Pass numbers"),
     (stream_of(start=[np.nan]), "start", "nan at index (0,)"),
     (stream_of(start=np.ones(2)), "start", "(y_dim,) = (1,)"),
-    (np.ones((3, 1)), "stream", "nashcast.streams.Stream"),
+    (np.ones((3, 1)), "stream", "nashcast.datasets.Stream"),
 ]
 
 

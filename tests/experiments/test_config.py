@@ -9,13 +9,13 @@ import pytest
 
 import nashcast as nc
 from nashcast import encoders
-from nashcast.experiments import config as schema
-from nashcast.experiments.build import agent_names, build, member_names
-from nashcast.experiments.config import load, parse
-from nashcast.experiments.config_changes import assign, changed
-from nashcast.experiments.paper_settings import AGENT, PAPER
-from nashcast.experiments.run_encoders import ENCODERS, encoder_options, make_encoder
-from nashcast.experiments.sweep_grid import RANGE, SWEEP
+from nashcast.config import config as schema
+from nashcast.config.build import agent_names, build, member_names
+from nashcast.config.config import load, parse
+from nashcast.config.config_changes import assign, changed
+from nashcast.config.paper_settings import AGENT, PAPER
+from nashcast.config.run_encoders import ENCODERS, encoder_options, make_encoder
+from nashcast.runs.sweep_grid import RANGE, SWEEP
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "federation-toml.md"
 

@@ -9,10 +9,12 @@ import pytest
 
 import nashcast as nc
 from extras import skip_if
-from nashcast.experiments.baselines import BASELINES
-from nashcast.experiments.evaluation import evaluate as evaluation
-from nashcast.experiments.evaluation import ours
-from nashcast.experiments.evaluation.declared import (
+from nashcast.datasets import Stream, concept_shift, logistic_map
+from nashcast.datasets.catalog import entry
+from nashcast.datasets.recorded.recordings import RECORDINGS
+from nashcast.evaluation import evaluate as evaluation
+from nashcast.evaluation import ours
+from nashcast.evaluation.declared import (
     Declared,
     check_streams,
     declared_streams,
@@ -20,21 +22,19 @@ from nashcast.experiments.evaluation.declared import (
     stream_named,
     warmup_share,
 )
-from nashcast.experiments.evaluation.evaluate import Outcome, evaluate
-from nashcast.experiments.evaluation.experts import Experts, expert_forecasts
-from nashcast.experiments.evaluation.interval_rivals import RIVALS
-from nashcast.experiments.evaluation.method import FAMILIES, PEERS, Method, Problem, one, problem_of
-from nashcast.experiments.evaluation.methods import all_methods, chosen_methods
-from nashcast.experiments.evaluation.past import Past
-from nashcast.experiments.evaluation.prequential import forecast_all, run, timed
-from nashcast.experiments.evaluation.rows import KEYS, head_to_head, overview, rows_of, summary
-from nashcast.experiments.evaluation.scoring import combined, packed, score, unpacked
-from nashcast.experiments.evaluation.significance import diebold_mariano
-from nashcast.experiments.evaluation.study import study_of
+from nashcast.evaluation.evaluate import Outcome, evaluate
+from nashcast.evaluation.method import FAMILIES, PEERS, Method, Problem, one, problem_of
+from nashcast.evaluation.methods import all_methods, chosen_methods
+from nashcast.evaluation.peers.baselines import BASELINES
+from nashcast.evaluation.peers.experts import Experts, expert_forecasts
+from nashcast.evaluation.peers.interval_rivals import RIVALS
+from nashcast.evaluation.peers.past import Past
+from nashcast.evaluation.prequential import forecast_all, run, timed
+from nashcast.evaluation.rows import KEYS, head_to_head, overview, rows_of, summary
+from nashcast.evaluation.scoring import combined, packed, score, unpacked
+from nashcast.evaluation.significance import diebold_mariano
+from nashcast.evaluation.study import study_of
 from nashcast.records import study as records
-from nashcast.streams import Stream, concept_shift, logistic_map
-from nashcast.streams.catalog import entry
-from nashcast.streams.recordings import RECORDINGS
 
 ONE, TWO = Problem(1, 1, np.zeros(1)), Problem(3, 2, np.zeros(2))
 

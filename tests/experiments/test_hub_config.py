@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nashcast import InvalidInput, LookbackGame
-from nashcast.experiments.config import StreamConfig
-from nashcast.experiments.hub_config import HUB, HubConfig, load, parse
+from nashcast.config.config import StreamConfig
+from nashcast.config.hub_config import HUB, HubConfig, load, parse
 
 FILE = """
 name = "three desks"

@@ -5,13 +5,13 @@ import pytest
 
 import nashcast as nc
 from nashcast import seeds
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.experiments.config import parse
-from nashcast.experiments.config_changes import changed
-from nashcast.experiments.run import check_folder, error_of, run, save, skill
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.config.config import parse
+from nashcast.config.config_changes import changed
+from nashcast.datasets import concept_shift
 from nashcast.federation.compiled.replay import replay
 from nashcast.records.runs import read_run
-from nashcast.streams import concept_shift
+from nashcast.runs.run import check_folder, error_of, run, save, skill
 
 DOCUMENT = {
     "name": "by hand and by file",

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.experiments.run import run
-from nashcast.experiments.sweep import load_plan, run_here, run_of, score
-from nashcast.experiments.sweep_grid import choices, parse_sweep, split_at
-from nashcast.experiments.sweep_table import gameless_runs, rank, row_of, table
+from nashcast.datasets.lagged import WARMUP
 from nashcast.records.results import Results
-from nashcast.streams.lagged import WARMUP
+from nashcast.runs.run import run
+from nashcast.runs.sweep import load_plan, run_here, run_of, score
+from nashcast.runs.sweep_grid import choices, parse_sweep, split_at
+from nashcast.runs.sweep_table import gameless_runs, rank, row_of, table
 
 FILE = """
 name = "small"
@@ -446,7 +446,7 @@ def test_a_cluster_gives_the_same_results_though_a_worker_is_killed_half_way(tmp
 
 
 def test_a_task_whose_results_folder_is_not_shared_only_returns_them(tmp_path):
-    from nashcast.experiments.sweep_cluster import _tasks, work
+    from nashcast.runs.sweep_cluster import _tasks, work
 
     plan = plan_of(tmp_path)
     task = _tasks(plan, all_runs(plan), Results(tmp_path / "elsewhere"))[0]
@@ -491,7 +491,7 @@ def test_keys_leave_out_the_name_and_nothing_else(tmp_path):
 
 
 def test_missing_distributed_says_its_own_pip_line(tmp_path, monkeypatch):
-    from nashcast.experiments.sweep_cluster import run_on_cluster
+    from nashcast.runs.sweep_cluster import run_on_cluster
 
     monkeypatch.setitem(sys.modules, "distributed", None)
     plan = plan_of(tmp_path)

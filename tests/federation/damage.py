@@ -10,8 +10,8 @@ import zlib
 
 import numpy as np
 
-from nashcast.federation.double_buffered_file import DoubleBufferedFile
-from nashcast.federation.state_file import write_arrays, write_slot
+from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.saving.state_file import write_arrays, write_slot
 
 HUGE = (2**31, 2**40, 2**62, 2**63, 2**64 - 1, 10**30)
 SIZES = (*HUGE, -1, 0, 1, 2, 3, 5, 1.0, True, "2", None, [2], 1e300)

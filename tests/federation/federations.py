@@ -3,7 +3,7 @@
 import numpy as np
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 
 
 def vendor(x):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nashcast.errors import InvalidInput
-from nashcast.federation.columns import Columns
+from nashcast.federation.incoming.columns import Columns
 
 DAYS = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")
 DAYS_MESSAGE = "dates (datetime64[D]). Convert them to numbers first, e.g. seconds since the start of the data."

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
 import nashcast as nc
 from federations import random_agents, random_settings, random_stream
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.federation.compiled.replay import replay, replay_many
 
 

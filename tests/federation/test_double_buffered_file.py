@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nashcast.errors import InvalidInput
-from nashcast.federation.double_buffered_file import DoubleBufferedFile
-from nashcast.federation.state_file import read_arrays, write_arrays, write_slot
+from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.saving.state_file import read_arrays, write_arrays, write_slot
 
 
 def state(number, size=40):

@@ -12,7 +12,7 @@ import pytest
 import nashcast as nc
 from encoding import encode_step
 from federations import random_agents, random_settings, random_stream
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Participant
 from nashcast.mixing.mixture_weights import mixture_weights
 
@@ -477,7 +477,7 @@ def test_a_label_that_comes_too_late_or_too_early_is_told():
 
 
 def test_a_wild_game_leaves_the_greedy_step_and_is_counted(monkeypatch):
-    from nashcast.federation import placements
+    from nashcast.federation.lookback import placements
 
     exact = placements.solve_views
 
@@ -495,7 +495,7 @@ def test_a_wild_game_leaves_the_greedy_step_and_is_counted(monkeypatch):
 
 
 def test_reasons_to_fall_back_are_counted_and_stay_few(monkeypatch):
-    from nashcast.federation import algorithm
+    from nashcast.federation.lookback import algorithm
 
     def never(players, window, post, rewrite_past):
         never.calls += 1
@@ -536,7 +536,7 @@ def test_missing_inputs_bench_those_who_cannot_do_without():
 
 
 def test_a_singular_game_falls_back_to_the_greedy_step_and_is_counted(monkeypatch):
-    from nashcast.federation import placements
+    from nashcast.federation.lookback import placements
 
     def singular(*_, **__):
         raise nc.SingularGame(0, np.inf)

@@ -6,9 +6,9 @@ import pytest
 import nashcast as nc
 from golden import trace
 from nashcast.encoders import BuiltEncoder
-from nashcast.federation import algorithm, placements
+from nashcast.federation.lookback import algorithm, placements
+from nashcast.federation.lookback.placements import solve_views
 from nashcast.federation.paper import as_paper_agent
-from nashcast.federation.placements import solve_views
 from nashcast.games.moments.features import relu_moments
 from nashcast.mixing.mixture_weights import mixture_weights
 from reference import dense_game

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nashcast.federation.joint_judge import Judge
+from nashcast.federation.joint.joint_judge import Judge
 
 KNOWN = np.array([True])
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nashcast.agents.joint_blocks import JointBlocks, PublicBlock, averaging_rate
-from nashcast.federation.joint_server import JointServer
+from nashcast.agents.joint.joint_blocks import JointBlocks, PublicBlock, averaging_rate
+from nashcast.federation.joint.joint_server import JointServer
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 

@@ -5,8 +5,7 @@ import pytest
 
 import nashcast as nc
 from federations import random_stream
-from nashcast import streams
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.federation.compiled.replay import replay
 
 
@@ -87,7 +86,7 @@ def test_a_stiff_game_is_none_and_order_does_not_matter():
 
 
 def test_under_drift_it_corrects_what_is_remembered():
-    stream = streams.concept_shift(target=1)
+    stream = datasets.concept_shift(target=1)
 
     def error(game):
         federation = nc.paper_federation(agents(1.0, 0.1), game=game, anchored=game is None, start=stream.start)

@@ -5,8 +5,8 @@ import pytest
 
 import nashcast as nc
 from federations import random_stream
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.federation.state_file import read_arrays, write_arrays
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.federation.saving.state_file import read_arrays, write_arrays
 
 STEPS = 14
 

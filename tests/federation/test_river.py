@@ -8,7 +8,7 @@ import pytest
 from river import checks, compose, evaluate, metrics, preprocessing
 
 import nashcast as nc
-from nashcast.federation.river import as_river
+from nashcast.federation.wrappers.river import as_river
 
 
 def paper():

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import nashcast as nc
 from nashcast.errors import InvalidInput
-from nashcast.federation.sklearn import as_sklearn
+from nashcast.federation.wrappers.sklearn import as_sklearn
 
 # Not run: why. `check_array_api_input` skips itself unless SciPy's array API is switched on by an environment variable.
 NOT_APPLICABLE = {"check_array_api_input"}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sktime.utils.estimator_checks import check_estimator
 
-from nashcast.federation.sktime import FederationForecaster, _trend, as_sktime
+from nashcast.federation.wrappers.sktime import FederationForecaster, _trend, as_sktime
 
 # Why each does not apply:
 NOT_APPLICABLE = [

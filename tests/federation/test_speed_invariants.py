@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents import arrangement, joint_blocks, small_solve
+from nashcast.agents import arrangement
 from nashcast.agents.bank import DECODERS, Bank, Member
 from nashcast.agents.history import History
-from nashcast.agents.joint_blocks import JointBlocks
-from nashcast.encoders.analogs import LAGS, LOCAL, NEAREST
+from nashcast.agents.joint import joint_blocks, small_solve
+from nashcast.agents.joint.joint_blocks import JointBlocks
 from nashcast.encoders.base import input_context
-from nashcast.encoders.rows import Rows, Scales, Span
-from nashcast.federation.columns import Columns
-from nashcast.federation.pending import Pending, Said
+from nashcast.encoders.families.analogs import LAGS, LOCAL, NEAREST
+from nashcast.encoders.families.rows import Rows, Scales, Span
+from nashcast.federation.incoming.columns import Columns
+from nashcast.federation.incoming.pending import Pending, Said
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
-from nashcast.mixing import error_scale, log_score
+from nashcast.mixing import log_score
+from nashcast.mixing.errors import error_scale
 
 FAMILIES = [
     nc.encoders.Trend(), nc.encoders.Lags(), nc.encoders.Lags(changes=True), nc.encoders.Seasonal(),

@@ -10,8 +10,8 @@ import pytest
 
 from damage import ACCIDENTS, EDITS, frame, read_plainly, sample_state, slots, sound_files
 from nashcast.errors import InvalidInput
-from nashcast.federation.double_buffered_file import DoubleBufferedFile
-from nashcast.federation.state_file import MAX_NAME, VERSION, read_arrays, write_arrays, write_slot
+from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.saving.state_file import MAX_NAME, VERSION, read_arrays, write_arrays, write_slot
 
 MEGABYTE = 2**20
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nashcast.federation.deferred_trust import DeferredTrust
 from nashcast.federation.members import Members, Mixture
-from nashcast.federation.trust import FADING
+from nashcast.federation.views.deferred_trust import DeferredTrust
+from nashcast.federation.views.trust import FADING
 from nashcast.fields import Fields
 
 NAMES = ["baselines", "one", "two", "joint game"]

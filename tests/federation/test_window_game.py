@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.window_blocks import WindowBlocks
-from nashcast.federation.window_server import WindowServer
+from nashcast.agents.joint.window_blocks import WindowBlocks
+from nashcast.federation.joint.window_server import WindowServer
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 

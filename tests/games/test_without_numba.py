@@ -10,7 +10,7 @@ import pytest
 import nashcast as nc
 from games import random_game, stacked
 from nashcast import seeds
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.games.moments.features import clipped_moments, relu_moments
 
 TESTS = Path(__file__).parents[1]

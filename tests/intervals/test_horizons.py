@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.federation.bounds import Bounds
 from nashcast.federation.forecast import Scored
+from nashcast.federation.views.bounds import Bounds
 from nashcast.intervals import Intervals
 from nashcast.intervals.issued_log import IssuedLog
 

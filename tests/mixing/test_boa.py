@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import plain_rules as plain
-from nashcast.mixing import boa, error_scale
+from nashcast.mixing import boa
+from nashcast.mixing.errors import error_scale
 
 
 def test_equal_priors_give_the_plain_loop_in_every_column():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nashcast.mixing import error_scale
-from nashcast.mixing.error_scale import CLIP, COMMON, WINDOW
+from nashcast.mixing.errors import error_scale
+from nashcast.mixing.errors.error_scale import CLIP, COMMON, WINDOW
 
 
 def steps(scale, count, size=1.0, columns=1, experts=5, seed=0):

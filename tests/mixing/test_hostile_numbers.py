@@ -8,8 +8,9 @@ import os
 import numpy as np
 import pytest
 
-from nashcast.mixing import boa, error_scale, log_score, ml_poly
+from nashcast.mixing import boa, log_score, ml_poly
 from nashcast.mixing.aggregation import RULES, aggregation_rule
+from nashcast.mixing.errors import error_scale
 
 EXPERTS, HOSTILE, SANE, JUDGED = 4, 12, 200, 50
 

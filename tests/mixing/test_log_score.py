@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.mixing import error_scale, log_score
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing import log_score
+from nashcast.mixing.errors import error_scale
+from nashcast.mixing.errors.error_scale import Errors
 from nashcast.mixing.log_score import CAP, FREEDOM, GROWTH, PRECISION, LogScore
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import plain_rules as plain
-from nashcast.mixing import error_scale, ml_poly
+from nashcast.mixing import ml_poly
 from nashcast.mixing.aggregation import aggregation_rule
+from nashcast.mixing.errors import error_scale
 
 
 def run(forecasts, targets, awake=None, labelled=None):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nashcast import InvalidInput, NashcastError
+from nashcast.datasets import Stream, open_stream
 from nashcast.paper import pretrained
 from nashcast.paper.pretrained import (
     available,
@@ -16,7 +17,6 @@ from nashcast.paper.pretrained import (
     scored_from,
     stream_for,
 )
-from nashcast.streams import Stream, open_stream
 
 FILE_ROWS = 3001
 

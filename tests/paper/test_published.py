@@ -7,15 +7,15 @@ import pytest
 
 import nashcast as nc
 from golden import trace
-from nashcast.encoders.transformer import Transformer, weight_shapes
+from nashcast.datasets import Stream
+from nashcast.encoders.network.transformer import Transformer, weight_shapes
 from nashcast.games.moments.features import echo_moments, relu_moments
-from nashcast.paper.departures import Departures, Sampler
-from nashcast.paper.draws import draw, echo_states, random_features
-from nashcast.paper.published_game import PublishedGame, play_published
-from nashcast.paper.published_run import PublishedSeries, PublishedSettings, replay_published
+from nashcast.paper.published.departures import Departures, Sampler
+from nashcast.paper.published.draws import draw, echo_states, random_features
+from nashcast.paper.published.published_game import PublishedGame, play_published
+from nashcast.paper.published.published_run import PublishedSeries, PublishedSettings, replay_published
 from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line, row, rows
-from nashcast.streams import Stream
 from recorded import recorded_data
 from reference import dense_game
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nashcast.cli.main import main
-from nashcast.paper.study_table import ROW_KEYS
+from nashcast.paper.studies.table import ROW_KEYS
 from nashcast.records import study as records
 from recorded import recorded_data
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nashcast import NashcastError
-from nashcast.encoders.transformer import Transformer
+from nashcast.encoders.network.transformer import Transformer
 from nashcast.paper.pretrained import EPOCHS
 from nashcast.paper.shipped import FOLDER, SUMS, checksums, digest, shipped, write_checksums
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nashcast.paper.torch_normals import TorchNormals
+from nashcast.paper.published.torch_normals import TorchNormals
 
 SHAPES = [(1, 3), (1, 1), (2, 5), (4, 4), (3, 7), (1, 20), (1,), (5,), (2, 3), (1, 33), (6,), (1, 16), (1, 15)]
 

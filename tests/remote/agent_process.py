@@ -5,7 +5,7 @@ import logging
 import os
 from pathlib import Path
 
-from nashcast.cli.agent import _Log
+from nashcast.cli.elsewhere.agent import _Log
 from nashcast.remote.owner.runner import serve_agent
 from nashcast.remote.owner.warm_up import warm_up
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import nats
 
-from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed, read_seed
+from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.broker.rules import Settings
-from nashcast.remote.broker.server import EmbeddedBroker, connect
+from nashcast.remote.broker.running.server import EmbeddedBroker, connect
 
 FEDERATION = "tide"
 

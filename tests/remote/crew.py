@@ -12,14 +12,14 @@ import numpy as np
 from absences import births_in, replayed
 from brokers import FEDERATION, broker, found, free_port
 from nashcast import LookbackGame
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.cli.run import toml
-from nashcast.experiments.build import open_config_stream
-from nashcast.experiments.hub_config import load
-from nashcast.experiments.hub_run import STEPS
-from nashcast.experiments.run_encoders import encoder_from
+from nashcast.config.build import open_config_stream
+from nashcast.config.hub_config import load
+from nashcast.config.run_encoders import encoder_from
 from nashcast.records.folder import read_record
 from nashcast.remote.broker.rules import Settings
+from nashcast.runs.hub_run import STEPS
 
 # Longer than anything takes on a machine that is busy with other things.
 LONG = 300.0

@@ -3,10 +3,6 @@
 import nats
 import nats.js  # noqa: F401
 
-import nashcast.cli.main
-import nashcast.experiments.hub_run
-import nashcast.experiments.run_encoders
-import nashcast.remote  # noqa: F401
 from crew_processes import die_with_parent
 from nashcast.remote.owner.warm_up import warm_up
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.format import pack, unpack
 from nashcast.remote.wire.messages import Reply, Turn

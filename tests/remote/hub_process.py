@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import agent_process  # noqa: F401 makes ready what is compiled
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.hub.lookback.hub import Hub
 from parties import run
 
 

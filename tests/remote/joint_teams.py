@@ -8,10 +8,10 @@ import nashcast as nc
 from nashcast.agents.local_agents import LocalAgents
 from nashcast.federation.loop import Loop
 from nashcast.federation.loop_factory import JointLoopFactory
-from nashcast.remote.hub.joint_federation import JointHub
+from nashcast.remote.hub.joint.joint_federation import JointHub
 from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.wire.format import unpack
-from nashcast.remote.wire.joint_messages import LogPart, Told
+from nashcast.remote.wire.joint.joint_messages import LogPart, Told
 from nashcast.remote.wire.transport import Failure
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 import nashcast as nc
 from elsewhere import LocalTransport, Twin, seen
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.federation.post import Post
-from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.federation.lookback.post import Post
+from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.format import pack, unpack

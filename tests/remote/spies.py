@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 
 NAMES = ("ada", "bob", "cyd", "dan")
 RIDGES = (0.8271828459, 1.1415926535, 0.9777777123, 1.3141592653)

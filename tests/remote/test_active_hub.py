@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Invitation, Sync
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire import messages as m

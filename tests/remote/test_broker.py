@@ -17,14 +17,15 @@ import nats
 import pytest
 
 from brokers import FEDERATION, alive, broker, found, intruder, join, settle, soon
-from nashcast.cli.enroll import run_revoke
+from nashcast.cli.elsewhere.enroll import run_revoke
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.keys import make_seed, read_seed
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed, read_seed
+from nashcast.remote.broker.certificates.tls import tls_context
+from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.broker.rules import Settings
-from nashcast.remote.broker.server import EmbeddedBroker, connect, reload_broker, running_broker
+from nashcast.remote.broker.running.server import EmbeddedBroker, connect, reload_broker, running_broker
 from nashcast.remote.broker.steps import Bounds, Stored, open_steps, read_steps
-from nashcast.remote.broker.tls import tls_context
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 AGENTS = ("one", "two", "three")
@@ -644,7 +645,7 @@ def test_an_enrolment_of_ones_own(tmp_path, running):
 
 PARENT = """
 import os, sys, time
-from nashcast.remote.broker.server import EmbeddedBroker
+from nashcast.remote.broker.running.server import EmbeddedBroker
 running = EmbeddedBroker(sys.argv[1]).start()
 child = os.fork() if sys.argv[2] == "fork" else None
 if child != 0:

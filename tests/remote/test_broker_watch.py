@@ -13,10 +13,11 @@ import pytest
 from brokers import broker, found, free_port, join, soon
 from crew_processes import command, end
 from nashcast.errors import NashcastError
-from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.invitations import Begin, invite
-from nashcast.remote.broker.keys import make_seed
-from nashcast.remote.broker.process import running_broker
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed
+from nashcast.remote.broker.enrolling import enrolment
+from nashcast.remote.broker.enrolling.invitations import Begin, invite
+from nashcast.remote.broker.running.process import running_broker
 
 
 async def lets_in(running, name):

@@ -8,7 +8,7 @@ import pytest
 
 from brokers import FEDERATION, broker, found, join, settle
 from nashcast import NashcastError
-from nashcast.remote.broker.server import connect
+from nashcast.remote.broker.running.server import connect
 from nashcast.remote.hub import bus as bus_module
 from nashcast.remote.hub.bus import LATE, Bus
 from nashcast.remote.hub.deadlines import Learned

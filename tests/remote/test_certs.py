@@ -15,11 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
 import nashcast.cli.main
-from nashcast.cli import certs as command
+from nashcast.cli.elsewhere import certs as command
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import certs, files
-from nashcast.remote.broker.tls import tls_context
+from nashcast.remote.broker import files
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.tls import tls_context
 
 
 @pytest.fixture(autouse=True)

@@ -17,15 +17,15 @@ import nkeys
 import pytest
 
 import nashcast.cli.main
-from nashcast.cli import enroll as command
+from nashcast.cli.elsewhere import enroll as command
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import enrolment
+from nashcast.remote.broker.certificates.keys import check_public_key, make_seed, public_key, read_seed
+from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.broker.files import locked
-from nashcast.remote.broker.keys import check_public_key, make_seed, public_key, read_seed
-from nashcast.remote.broker.process import running_broker
-from nashcast.remote.broker.program import server_program
 from nashcast.remote.broker.rules import Settings
+from nashcast.remote.broker.running.process import running_broker
+from nashcast.remote.broker.running.program import server_program
 from nashcast.remote.masking.masks import read_enrolled
 
 
@@ -359,7 +359,7 @@ def test_a_read_only_folder_is_left_as_it_was(new_key):
 
 def test_many_at_once_and_none_is_lost(tide, new_key):
     keys = {f"desk-{i}": new_key() for i in range(6)}
-    program = "import sys; from nashcast.remote.broker.enrolment import add; add(*sys.argv[1:])"
+    program = "import sys; from nashcast.remote.broker.enrolling.enrolment import add; add(*sys.argv[1:])"
     running = [subprocess.Popen([sys.executable, "-c", program, tide, *pair]) for pair in keys.items()]
     assert [process.wait() for process in running] == [0] * 6
     assert enrolment.read(tide).agents == keys

@@ -11,9 +11,9 @@ import nashcast as nc
 from brokers import broker, found, join, soon
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import certs
-from nashcast.remote.broker.expiry import ExpiryWatch, check_valid
-from nashcast.remote.broker.tls import Credentials
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.expiry import ExpiryWatch, check_valid
+from nashcast.remote.broker.certificates.tls import Credentials
 from nashcast.remote.owner.runner import Runner
 
 MADE = datetime(2030, 1, 1, tzinfo=UTC)
@@ -99,7 +99,7 @@ def test_a_broker_whose_clock_is_ahead_is_refused_with_both_clocks(tmp_path):
     with pytest.raises(InvalidInput, match="which is valid from"):
         broker(folder, tls=True).start()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nashcast.remote.broker.server.check_valid", lambda *_: None)
+        patch.setattr("nashcast.remote.broker.running.server.check_valid", lambda *_: None)
         with broker(folder, tls=True) as running:
             asyncio.run(scenario(running))
 

@@ -15,10 +15,11 @@ from brokers import FEDERATION, broker, found, free_port, join
 from crew import wait_until
 from extras import skip_if
 from nashcast.remote import Hub
-from nashcast.remote.broker import certs, enrolment
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.broker.rules import Settings
 from nashcast.remote.broker.steps import Bounds, open_steps, read_steps
-from nashcast.remote.hub import kept_inputs
+from nashcast.remote.hub.lookback import kept_inputs
 from nashcast.remote.wire.subjects import steps_subject, stream_name
 
 

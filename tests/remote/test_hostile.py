@@ -13,9 +13,9 @@ import spies
 from brokers import FEDERATION, broker, found, soon
 from elsewhere import LocalTransport, Twin, make_remote, make_stream, seen
 from elsewhere import make_agents as families
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.remote.broker.server import connect
-from nashcast.remote.hub import hub as hub_module
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.remote.broker.running.server import connect
+from nashcast.remote.hub.lookback import hub as hub_module
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.checks import check_turn
 from nashcast.remote.wire.complaints import Complaints

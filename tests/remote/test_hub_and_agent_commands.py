@@ -14,10 +14,10 @@ from brokers import alive, broker, found
 from crew import LONG, wait_until
 from crew_processes import command, end
 from nashcast.cli.main import main
-from nashcast.experiments.hub_run import STATE
 from nashcast.records.runs import read_run
-from nashcast.remote.broker import enrolment
-from nashcast.remote.broker.server import reload_broker, running_broker
+from nashcast.remote.broker.enrolling import enrolment
+from nashcast.remote.broker.running.server import reload_broker, running_broker
+from nashcast.runs.hub_run import STATE
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,21 @@ import pytest
 
 from brokers import free_port
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import certs, enrolment, invitations
-from nashcast.remote.broker.invitations import Begin, approve, invite, withdraw
-from nashcast.remote.broker.join_code import new_code, read_code, verified
-from nashcast.remote.broker.join_messages import Asked, Said, Spoilt, pack_reply, pack_request, read_reply, read_request
-from nashcast.remote.broker.keys import make_seed, public_key
-from nashcast.remote.broker.process import reload_broker
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed, public_key
+from nashcast.remote.broker.enrolling import enrolment, invitations
+from nashcast.remote.broker.enrolling.invitations import Begin, approve, invite, withdraw
+from nashcast.remote.broker.enrolling.join_code import new_code, read_code, verified
+from nashcast.remote.broker.enrolling.join_messages import (
+    Asked,
+    Said,
+    Spoilt,
+    pack_reply,
+    pack_request,
+    read_reply,
+    read_request,
+)
+from nashcast.remote.broker.running.process import reload_broker
 from nashcast.remote.hub.desk import Desk, broker_and_desk
 from nashcast.remote.owner import join as owner_join
 from nashcast.remote.owner.join import join

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from brokers import free_port
-from nashcast.cli.join import read_file
+from nashcast.cli.elsewhere.join import read_file
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput
-from nashcast.remote.broker import enrolment
+from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.hub.desk import broker_and_desk
 
 

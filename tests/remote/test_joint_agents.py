@@ -7,8 +7,8 @@ import pytest
 
 import nashcast as nc
 from joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
-from nashcast.remote.hub.joint_federation import JointHub
-from nashcast.remote.wire.joint_messages import ASKS, EVENTS, LogPart, Own, Said, Told, Traits
+from nashcast.remote.hub.joint.joint_federation import JointHub
+from nashcast.remote.wire.joint.joint_messages import ASKS, EVENTS, LogPart, Own, Said, Told, Traits
 
 
 def assert_same(found, expected, most=1e-12):

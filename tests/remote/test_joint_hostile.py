@@ -9,7 +9,7 @@ from nashcast.remote.masking.joint_masks import JointMasks
 from nashcast.remote.masking.masks import MaskRefused, sum_masked
 from nashcast.remote.wire.fixed_point import encode
 from nashcast.remote.wire.format import pack, unpack
-from nashcast.remote.wire.joint_messages import (
+from nashcast.remote.wire.joint.joint_messages import (
     FORECAST,
     HELLO,
     NOTHING,

@@ -11,7 +11,7 @@ from crew import LONG
 from crew_processes import end, fork
 from joint_teams import make_stream, make_team, run
 from nashcast.remote import Hub, serve_agent
-from nashcast.remote.broker.enrolment import read
+from nashcast.remote.broker.enrolling.enrolment import read
 
 NAMES = [f"agent-{i:02}" for i in range(4)]
 

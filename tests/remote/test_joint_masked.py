@@ -9,7 +9,7 @@ from masked_teams import settings_for
 from nashcast.errors import InvalidInput
 from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.wire.format import unpack
-from nashcast.remote.wire.joint_messages import Said
+from nashcast.remote.wire.joint.joint_messages import Said
 
 
 def masks(count):

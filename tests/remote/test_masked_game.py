@@ -6,8 +6,8 @@ import pytest
 import nashcast as nc
 from elsewhere import make_stream, seen
 from masked_teams import Watched, assert_close, make_masked, make_owner, make_team, name_of, twin_of
-from nashcast.agents.paper_agent import PaperAgent
-from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.masking.rule import least_present, next_present
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.messages import JoinGame

@@ -6,8 +6,8 @@ import pytest
 import nashcast as nc
 from brokers import broker, found
 from elsewhere import make_stream
-from nashcast.remote.broker import enrolment
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.broker.enrolling import enrolment
+from nashcast.remote.hub.lookback.hub import Hub
 from nashcast.remote.wire.fixed_point import encode
 from parties import agents_running, run, said
 from taps import Tap, doubles_in

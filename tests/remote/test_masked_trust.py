@@ -20,7 +20,7 @@ from masked_teams import (
     settings_for,
     twin_of,
 )
-from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.masking.masks import new_key, sign_key
 from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.owner import Owner

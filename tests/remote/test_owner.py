@@ -10,9 +10,9 @@ import pytest
 
 import nashcast as nc
 from elsewhere import LocalTransport, Twin, make_agents, make_remote, make_stream, seen
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import PAPER_SHARES, Invitation, Sync
-from nashcast.remote.hub.remote_agents import RemoteAgents
+from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.owner import owner as owner_module
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire import messages as m

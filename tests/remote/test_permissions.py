@@ -15,10 +15,11 @@ import spies
 from brokers import FEDERATION, broker, found, join, settle, soon
 from elsewhere import make_stream
 from nashcast.errors import NashcastError
-from nashcast.remote.broker import certs, enrolment
-from nashcast.remote.broker.keys import make_seed, read_seed
-from nashcast.remote.broker.tls import tls_context
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import make_seed, read_seed
+from nashcast.remote.broker.certificates.tls import tls_context
+from nashcast.remote.broker.enrolling import enrolment
+from nashcast.remote.hub.lookback.hub import Hub
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 from parties import agents_running, run, said
 

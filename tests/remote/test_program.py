@@ -11,9 +11,10 @@ import pytest
 from brokers import broker, found
 from nashcast.errors import InvalidInput
 from nashcast.remote import Hub
-from nashcast.remote.broker import files, program
-from nashcast.remote.broker.program import PACKAGE, VARIABLE, server_program
-from nashcast.remote.broker.server import EmbeddedBroker
+from nashcast.remote.broker import files
+from nashcast.remote.broker.running import program
+from nashcast.remote.broker.running.program import PACKAGE, VARIABLE, server_program
+from nashcast.remote.broker.running.server import EmbeddedBroker
 from nashcast.remote.hub.desk import broker_and_desk
 
 
@@ -105,7 +106,7 @@ def test_a_program_of_the_machines_own_runs_a_federation(tmp_path, monkeypatch):
 
 def test_an_owner_needs_no_broker(elsewhere, monkeypatch):
     """The modules of the extra `remote` are found without nats-server, and what is missing names its extra."""
-    import nashcast.cli.agent
+    import nashcast.cli.elsewhere.agent
     import nashcast.remote.owner.runner  # noqa: F401
 
     with pytest.raises(

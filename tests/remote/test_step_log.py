@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nashcast import NashcastError
-from nashcast.remote.hub.step_log import StepLog
+from nashcast.remote.hub.lookback.step_log import StepLog
 
 N, P, WIDTH = 3, 2, 2 + 3 + 6 + 3 + 1
 

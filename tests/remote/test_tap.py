@@ -11,7 +11,7 @@ import nashcast as nc
 import spies
 from brokers import FEDERATION, broker, found
 from elsewhere import make_stream
-from nashcast.remote.hub.hub import Hub
+from nashcast.remote.hub.lookback.hub import Hub
 from nashcast.remote.wire.subjects import tell_subject
 from parties import agents_running, run, said
 from taps import Tap, doubles_in, settings_in, singles_in

@@ -13,8 +13,8 @@ from browsing import launched, overflow
 from nashcast import InvalidInput
 from nashcast.records.study import Column, Figure, Line, Panel, Table, write
 from nashcast.reports.looks import looks
-from nashcast.reports.page import html_page, write_page
-from nashcast.reports.page_plots import LETTERS, plots
+from nashcast.reports.page.page_plots import LETTERS, plots
+from nashcast.reports.page.write import html_page, write_page
 from studies import EVIL, TABLE, example, hostile, many_panels
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import pytest
 
 from asking import SCOPES
 from browsing import launched
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 from served import FILE, Served
 
 WIDE = FILE.replace("x_dim = 1", "x_dim = 2").replace("y_dim = 1", "y_dim = 2")

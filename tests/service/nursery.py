@@ -78,9 +78,9 @@ def alive(pid: int) -> bool:
 def be_one(federation: str) -> None:
     from nashcast.cli.main import main
     from nashcast.service.http import server
-    from nashcast.service.streams import spawner, worker
-    from nashcast.service.streams.factory import make_federation
     from nashcast.service.streams.settings import load_served
+    from nashcast.service.workers import spawner, worker
+    from nashcast.service.workers.factory import make_federation
 
     assert server
     assert spawner

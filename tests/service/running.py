@@ -8,13 +8,13 @@ import numpy as np
 from nashcast.service.journal.entries import LABEL, OBSERVATION
 from nashcast.service.journal.journal import Journal
 from nashcast.service.journal.reader import JournalReader
+from nashcast.service.journal.writer import Failed, Writer
 from nashcast.service.streams.intake import Item
 from nashcast.service.streams.publishing import keep_snapshot
 from nashcast.service.streams.registry import read_file, registered
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import FAILED
-from nashcast.service.streams.worker import WorkerCore
-from nashcast.service.streams.writer import Failed, Writer
+from nashcast.service.workers.worker import WorkerCore
 from served import FILE, federation_file, series
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from nashcast import Client, default_federation
 from nashcast.client import StreamClient
-from nashcast.experiments.build import maker
-from nashcast.service.http.tokens import TokenFile
+from nashcast.config.build import maker
+from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.journal.entries import ENTRY_COLUMNS, LABEL, read_entry
 from nashcast.service.streams.settings import load_served
 

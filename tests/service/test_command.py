@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from nashcast.cli.main import main
-from nashcast.experiments.config import load
-from nashcast.service.http.tokens import TokenFile
-from nashcast.service.streams.factory import make_federation
+from nashcast.config.config import load
+from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.streams.settings import SERVE, load_served
+from nashcast.service.workers.factory import make_federation
 from served import FILE, MEMBERS, Served, federation_file
 
 PAGES = Path(__file__).parents[2] / "docs"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nashcast.cli.main import parser
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.streams.settings import load_served
 from served import Served
 

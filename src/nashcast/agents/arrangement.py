@@ -10,7 +10,7 @@ import numpy as np
 
 from nashcast.agents.agent import Agent
 from nashcast.agents.bank import Member
-from nashcast.agents.units import ForecasterUnit, Unit
+from nashcast.agents.units.encoder_units import ForecasterUnit, Unit
 from nashcast.errors import InvalidInput
 
 # Names of the members that every federation has.

@@ -15,7 +15,7 @@ import numpy as np
 
 from nashcast.agents.season import LONGEST_SEASON, Season
 from nashcast.encoders.base import Context, Noise
-from nashcast.encoders.rows import Rows, Scales, Span
+from nashcast.encoders.families.rows import Rows, Scales, Span
 from nashcast.errors import InvalidInput
 
 PAD = LONGEST_SEASON + 8

@@ -18,14 +18,14 @@ from nashcast.agents.arrangement import RESERVED, arranged, distinct, input_colu
 from nashcast.agents.bank import FORGETTING, Bank
 from nashcast.agents.expected_distance import expected_distance
 from nashcast.agents.history import History
-from nashcast.agents.joint_blocks import REMEMBERED, Contributions, JointBlocks, PublicBlock, averaging_rate
-from nashcast.agents.learner_unit import LearnerUnit
-from nashcast.agents.make_unit import make_unit
-from nashcast.agents.public_features import PUBLIC_FEATURES, public_features
-from nashcast.agents.units import RawUnit, Unit
-from nashcast.agents.window_blocks import WindowBlocks
+from nashcast.agents.joint.joint_blocks import REMEMBERED, Contributions, JointBlocks, PublicBlock, averaging_rate
+from nashcast.agents.joint.public_features import PUBLIC_FEATURES, public_features
+from nashcast.agents.joint.window_blocks import WindowBlocks
+from nashcast.agents.units.encoder_units import RawUnit, Unit
+from nashcast.agents.units.learner_unit import LearnerUnit
+from nashcast.agents.units.make_unit import make_unit
 from nashcast.encoders.base import build_encoder
-from nashcast.encoders.rows import Rows
+from nashcast.encoders.families.rows import Rows
 from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import JointGame
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast.agents.history import History
-from nashcast.agents.plain_state import restored_state, to_arrays
+from nashcast.agents.units.plain_state import restored_state, to_arrays
 from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Context, Encoder, Noise, RowEncoder, State
 
 STEPS = 24  # of the stream: enough for encoders that compare the present with the past

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nashcast.cli.checkout import from_checkout
+from nashcast.cli.shared.checkout import from_checkout
 
 
 def add_to(commands) -> None:

@@ -7,8 +7,8 @@ import sys
 import tomllib
 from typing import Any
 
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 
 SHOWN_ROWS, SHOWN_INPUTS = 3, 5
 _LISTS = {"target", "inputs", "others"}
@@ -88,8 +88,8 @@ def option(text: str) -> tuple[str, Any]:
 
 
 def run_list(chosen: argparse.Namespace) -> None:
-    from nashcast.streams.catalog import catalogue
-    from nashcast.streams.files import data_folder
+    from nashcast.datasets.catalog import catalogue
+    from nashcast.datasets.files.library import data_folder
 
     entries = catalogue()
     if chosen.json:
@@ -136,9 +136,9 @@ def entry_record(entry) -> dict:
 
 
 def run_fetch(chosen: argparse.Namespace) -> None:
-    from nashcast.streams.catalog import entry
-    from nashcast.streams.files import fetch
-    from nashcast.streams.known_files import KNOWN, known_file
+    from nashcast.datasets.catalog import entry
+    from nashcast.datasets.files.known_files import KNOWN, known_file
+    from nashcast.datasets.files.library import fetch
 
     if chosen.name == "all":
         if chosen.url is not None:
@@ -177,7 +177,7 @@ def _fetchable(name: str, entry, known_file):
 
 
 def run_add(chosen: argparse.Namespace) -> None:
-    from nashcast.streams.files import add, checksum
+    from nashcast.datasets.files.library import add, checksum
 
     known, path = add(chosen.file, chosen.name, chosen.folder, chosen.any_version)
     total = checksum(path)
@@ -190,7 +190,7 @@ def run_add(chosen: argparse.Namespace) -> None:
 
 
 def run_show(chosen: argparse.Namespace) -> None:
-    from nashcast.streams.catalog import entry, open_stream
+    from nashcast.datasets.catalog import entry, open_stream
 
     known = entry(chosen.name)
     stream = open_stream(chosen.name, **dict(chosen.options))

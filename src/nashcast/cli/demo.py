@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nashcast.cli.checkout import from_checkout
-from nashcast.cli.colours import title
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared.checkout import from_checkout
+from nashcast.cli.shared.colours import title
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 from nashcast.errors import InvalidInput
 
 STEPS = 400
@@ -71,8 +71,8 @@ def run(chosen: argparse.Namespace) -> None:
 
 def run_owners(chosen: argparse.Namespace) -> None:
     from nashcast import validation as check
-    from nashcast.experiments.showcase import ahead, show
-    from nashcast.streams import ecb_desks, four_owners
+    from nashcast.datasets import ecb_desks, four_owners
+    from nashcast.evaluation.showcase import ahead, show
 
     steps = check.integer("--steps", STEPS if chosen.steps is None else chosen.steps, min=100)
     horizon = check.integer("--horizon", chosen.horizon, min=1, max=100)

@@ -8,13 +8,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from nashcast.cli import table_file
-from nashcast.cli.argument_types import positive, seeds
-from nashcast.cli.checkout import from_checkout
-from nashcast.cli.colours import title
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
+from nashcast.cli.shared import table_file
+from nashcast.cli.shared.argument_types import positive, seeds
+from nashcast.cli.shared.checkout import from_checkout
+from nashcast.cli.shared.colours import title
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 from nashcast.errors import InvalidInput
 
 
@@ -87,8 +87,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    from nashcast.experiments.evaluation.evaluate import SEEDS
-    from nashcast.experiments.evaluation.ours import WITHOUT_GAME
+    from nashcast.evaluation.evaluate import SEEDS
+    from nashcast.evaluation.ours import WITHOUT_GAME
     from nashcast.records import study as records
 
     begun = time.monotonic()
@@ -122,10 +122,10 @@ def run(chosen: argparse.Namespace) -> None:
 
 def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     """The evaluation beside peers: its study, and what is printed as JSON."""
-    from nashcast.experiments.evaluation.declared import check_streams, declared_streams, stream_named
-    from nashcast.experiments.evaluation.evaluate import evaluate
-    from nashcast.experiments.evaluation.rows import KEYS, head_to_head, summary
-    from nashcast.experiments.evaluation.study import rows_of, study_of
+    from nashcast.evaluation.declared import check_streams, declared_streams, stream_named
+    from nashcast.evaluation.evaluate import evaluate
+    from nashcast.evaluation.rows import KEYS, head_to_head, summary
+    from nashcast.evaluation.study import rows_of, study_of
 
     named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
     if chosen.paper or chosen.held_out or not named:

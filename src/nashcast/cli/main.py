@@ -9,26 +9,11 @@ from importlib import import_module
 from types import ModuleType
 
 from nashcast import __version__
-from nashcast.cli import (
-    agent,
-    bench,
-    bridge,
-    broker,
-    certs,
-    completion,
-    data,
-    demo,
-    enroll,
-    evaluate,
-    hub,
-    journal,
-    report,
-    run,
-    serve,
-    sweep,
-)
-from nashcast.cli.parsing import Misuse, Parser
-from nashcast.cli.printed import print_error
+from nashcast.cli import bench, completion, data, demo, evaluate, report, run, sweep
+from nashcast.cli.elsewhere import agent, broker, certs, enroll, hub
+from nashcast.cli.service import bridge, journal, serve
+from nashcast.cli.shared.parsing import Misuse, Parser
+from nashcast.cli.shared.printed import print_error
 from nashcast.errors import NashcastError
 
 # Modules that add commands where they are installed; nothing here imports them otherwise.

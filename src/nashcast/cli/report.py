@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nashcast.cli.printed import print_json
+from nashcast.cli.shared.printed import print_json
 from nashcast.errors import InvalidInput
 from nashcast.reports.formats import size
 from nashcast.reports.report import FORMATS, write_report

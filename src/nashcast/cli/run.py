@@ -10,10 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from nashcast.cli import table_file
-from nashcast.cli.colours import title
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
+from nashcast.cli.shared import table_file
+from nashcast.cli.shared.colours import title
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 
 WIDTH = 40
 SHOWN_AGENTS = 10
@@ -94,8 +94,8 @@ def toml(value: Any) -> str:
 
 
 def main(chosen: argparse.Namespace) -> None:
-    from nashcast.experiments.config import load
-    from nashcast.experiments.run import check_folder, run, save
+    from nashcast.config.config import load
+    from nashcast.runs.run import check_folder, run, save
 
     if chosen.target or not chosen.file.endswith(".toml"):
         table_file.run(chosen)
@@ -162,7 +162,7 @@ def kind_of(settings: dict) -> str:
 
 
 def error_line(label: str, error: float, base: float) -> str:
-    from nashcast.experiments.run import diverged, skill
+    from nashcast.runs.run import diverged, skill
 
     if diverged(error, base):
         return f"  {label[:WIDTH]:{WIDTH}}{'diverges':>12}{'–':>10}"

@@ -7,11 +7,11 @@ import shlex
 import time
 from pathlib import Path
 
-from nashcast.cli.argument_types import positive
-from nashcast.cli.colours import title
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
 from nashcast.cli.run import add_file_options, changes_of, command_line, slug, toml
+from nashcast.cli.shared.argument_types import positive
+from nashcast.cli.shared.colours import title
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 
 
 def add_to(commands) -> None:
@@ -33,12 +33,12 @@ def add_to(commands) -> None:
 
 
 def main(chosen: argparse.Namespace) -> None:
-    from nashcast.experiments.sweep import load_plan, run_here
-    from nashcast.experiments.sweep_cluster import run_on_cluster
-    from nashcast.experiments.sweep_table import gameless_runs, rank, record, row_of, table
     from nashcast.records.folder import write_record
     from nashcast.records.results import Results
     from nashcast.reports.terminal import text_table
+    from nashcast.runs.sweep import load_plan, run_here
+    from nashcast.runs.sweep_cluster import run_on_cluster
+    from nashcast.runs.sweep_table import gameless_runs, rank, record, row_of, table
 
     began = time.monotonic()
     plan = load_plan(chosen.file, changes_of(chosen, "steps"), post_hoc=chosen.post_hoc)

@@ -1,6 +1,12 @@
 """Frozen feature maps, one family to a file. Each is a description; `build` makes it for given dimensions."""
 
-from nashcast.encoders.analogs import Analogs
+from nashcast.encoders.adapters.chronos import Chronos
+from nashcast.encoders.adapters.huggingface import HuggingFace
+from nashcast.encoders.adapters.onnx import OnnxModel
+from nashcast.encoders.adapters.river import RiverModel
+from nashcast.encoders.adapters.sklearn import SklearnRegressor, SklearnTransformer
+from nashcast.encoders.adapters.sktime import Sktime
+from nashcast.encoders.adapters.statsforecast import StatsForecast
 from nashcast.encoders.base import (
     BuiltEncoder,
     BuiltForecaster,
@@ -12,31 +18,25 @@ from nashcast.encoders.base import (
     Quantiles,
     RowEncoder,
 )
+from nashcast.encoders.black_box.forecaster import Forecaster
+from nashcast.encoders.black_box.learner import Learner
 from nashcast.encoders.callable import Callable
-from nashcast.encoders.chronos import Chronos
 from nashcast.encoders.echo_state import EchoState
-from nashcast.encoders.embeddings import Embeddings
-from nashcast.encoders.forecast_server import ForecastServer
-from nashcast.encoders.forecaster import Forecaster
-from nashcast.encoders.huggingface import HuggingFace
-from nashcast.encoders.lags import Lags, Linear
-from nashcast.encoders.learner import Learner
-from nashcast.encoders.onnx import OnnxModel
+from nashcast.encoders.families.analogs import Analogs
+from nashcast.encoders.families.lags import Lags, Linear
+from nashcast.encoders.families.quadratic import Quadratic
+from nashcast.encoders.families.random_lags import RandomLags
+from nashcast.encoders.families.reservoir import Reservoir
+from nashcast.encoders.families.seasonal import Seasonal
+from nashcast.encoders.families.seasonal_smoothing import SeasonalSmoothing
+from nashcast.encoders.families.trend import Trend
+from nashcast.encoders.http.embeddings import Embeddings
+from nashcast.encoders.http.forecast_server import ForecastServer
+from nashcast.encoders.network.pretrain import Training, pretrain_transformer
+from nashcast.encoders.network.transformer import Transformer
 from nashcast.encoders.persistence import Persistence
-from nashcast.encoders.pretrain import Training, pretrain_transformer
-from nashcast.encoders.quadratic import Quadratic
 from nashcast.encoders.random_features import RandomFeatures
-from nashcast.encoders.random_lags import RandomLags
-from nashcast.encoders.reservoir import Reservoir
-from nashcast.encoders.river import RiverModel
-from nashcast.encoders.seasonal import Seasonal
-from nashcast.encoders.seasonal_smoothing import SeasonalSmoothing
-from nashcast.encoders.sklearn import SklearnRegressor, SklearnTransformer
-from nashcast.encoders.sktime import Sktime
-from nashcast.encoders.statsforecast import StatsForecast
 from nashcast.encoders.stochastic import Stochastic
-from nashcast.encoders.transformer import Transformer
-from nashcast.encoders.trend import Trend
 
 __all__ = [
     "Analogs",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from nashcast.encoders.rows import Rows, Scales
+from nashcast.encoders.families.rows import Rows, Scales
 from nashcast.games.moments.counter_noise import step_normals
 from nashcast.games.moments.features import EchoParameters, Moments
 

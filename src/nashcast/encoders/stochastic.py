@@ -13,7 +13,7 @@ import numpy as np
 from nashcast import seeds
 from nashcast import validation as check
 from nashcast.encoders.base import BuiltEncoder, Context, Noise
-from nashcast.encoders.black_box_call import BlackBoxCall
+from nashcast.encoders.black_box.black_box_call import BlackBoxCall
 from nashcast.errors import InvalidInput
 from nashcast.games.moments.features import Moments
 

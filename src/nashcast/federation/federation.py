@@ -13,17 +13,17 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.agents.agent import Agent
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.beginning import FIRST, Row, Waiting
-from nashcast.federation.bounds import Bounds
-from nashcast.federation.columns import Columns
 from nashcast.federation.forecast import Forecast, Scored
-from nashcast.federation.health import Health
+from nashcast.federation.incoming.beginning import FIRST, Row, Waiting
+from nashcast.federation.incoming.columns import Columns
+from nashcast.federation.incoming.objects import objects_key, replay_inputs, split_objects
 from nashcast.federation.loop_factory import JointLoopFactory, LoopFactory, StepLoop
-from nashcast.federation.objects import objects_key, replay_inputs, split_objects
 from nashcast.federation.records import Record, Replay, replayed
 from nashcast.federation.rules import ADAPTIVE
-from nashcast.federation.state_file import read_arrays, write_arrays
+from nashcast.federation.saving.state_file import read_arrays, write_arrays
 from nashcast.federation.table_verbs import TableVerbs
+from nashcast.federation.views.bounds import Bounds
+from nashcast.federation.views.health import Health
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 from nashcast.games.lookback.game import Equilibrium
@@ -187,14 +187,14 @@ class Federation(TableVerbs):
 
     def save(self, path: str | Path) -> None:
         """Write all that has been learnt to one file, never a pickle. `load` it into a federation made the same way."""
-        from nashcast.federation.state import saved
+        from nashcast.federation.saving.saved_state import saved
 
         with self._lock:
             write_arrays(path, *saved(self))
 
     def load(self, path: str | Path) -> None:
         """Continue where `save` left off, bit for bit. Changes nothing unless it succeeds."""
-        from nashcast.federation.state import restored
+        from nashcast.federation.saving.saved_state import restored
 
         with self._lock:
             arrays, about = read_arrays(path)

@@ -18,16 +18,16 @@ import numpy as np
 
 from nashcast.agents.arrangement import BASELINES, JOINT
 from nashcast.agents.history import History
-from nashcast.agents.public_features import PUBLIC_FEATURES
-from nashcast.federation.deferred_trust import DeferredTrust
+from nashcast.agents.joint.public_features import PUBLIC_FEATURES
 from nashcast.federation.forecast import Forecast, Scored
-from nashcast.federation.joint_server import JointServer
+from nashcast.federation.incoming.pending import Pending, Said
+from nashcast.federation.incoming.public_rows import Lesson, PublicRows
+from nashcast.federation.joint.joint_server import JointServer
+from nashcast.federation.joint.window_server import WindowServer
+from nashcast.federation.lookback.post import Message
 from nashcast.federation.loop_agents import LoopAgents
 from nashcast.federation.members import Members
-from nashcast.federation.pending import Pending, Said
-from nashcast.federation.post import Message
-from nashcast.federation.public_rows import Lesson, PublicRows
-from nashcast.federation.window_server import WindowServer
+from nashcast.federation.views.deferred_trust import DeferredTrust
 from nashcast.fields import restore_parts, saved_parts
 from nashcast.games.joint import JointGame
 from nashcast.mixing.adaptive import AdaptiveMixture, Mixed

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from nashcast.agents.local_agents import AgentForecasts
-from nashcast.encoders.rows import Rows
+from nashcast.encoders.families.rows import Rows
 
 
 class LoopAgents(Protocol):

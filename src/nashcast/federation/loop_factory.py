@@ -15,15 +15,15 @@ from nashcast.agents.history import History
 from nashcast.agents.local_agents import LocalAgents
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput
-from nashcast.federation.beginning import FIRST, MOST_WAITING, begin_again
-from nashcast.federation.columns import Columns
-from nashcast.federation.deferred_trust import DeferredTrust
 from nashcast.federation.forecast import Forecast, Scored
+from nashcast.federation.incoming.beginning import FIRST, MOST_WAITING, begin_again
+from nashcast.federation.incoming.columns import Columns
+from nashcast.federation.incoming.objects import object_columns
+from nashcast.federation.lookback.post import Message
 from nashcast.federation.loop import Loop, Settings
-from nashcast.federation.objects import object_columns
-from nashcast.federation.post import Message
 from nashcast.federation.rules import mixture_of
-from nashcast.federation.trust import TrustLog
+from nashcast.federation.views.deferred_trust import DeferredTrust
+from nashcast.federation.views.trust import TrustLog
 from nashcast.fields import Fields
 from nashcast.games.joint import JointGame
 from nashcast.mixing.expert_rule import RuleFactory, rule_name

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nashcast.agents.agent import Agent, Window
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Participant
 from nashcast.errors import InvalidInput
-from nashcast.federation.algorithm import LookbackGame, Settings
 from nashcast.federation.federation import Federation
+from nashcast.federation.lookback.algorithm import LookbackGame, Settings
+from nashcast.federation.lookback.paper_loop import Delivery, PaperLoopFactory
+from nashcast.federation.lookback.post import Opening, Post
 from nashcast.federation.mixing import PAPER
-from nashcast.federation.paper_loop import Delivery, PaperLoopFactory
-from nashcast.federation.post import Opening, Post
 from nashcast.federation.records import Replay
 from nashcast.mixing.expert_rule import RuleFactory
 

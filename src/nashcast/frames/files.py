@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from nashcast.datasets.files.csv_file import EMPTY
 from nashcast.errors import InvalidInput
+from nashcast.extras import needed
 from nashcast.frames.table import Table, read_table
-from nashcast.streams.csv_file import EMPTY
-from nashcast.streams.extras import needed
 
 
 def read_file(path: str | Path, separator: str = ",") -> Table:

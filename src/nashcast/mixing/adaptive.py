@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.mixing import error_scale, log_score, ml_poly
+from nashcast.mixing import log_score, ml_poly
 from nashcast.mixing.boa import softmax
-from nashcast.mixing.error_scale import Errors, ErrorScale
-from nashcast.mixing.linearised import linear_gains, step_scale
+from nashcast.mixing.errors import error_scale
+from nashcast.mixing.errors.error_scale import Errors, ErrorScale
+from nashcast.mixing.errors.linearised import linear_gains, step_scale
 from nashcast.mixing.log_score import LogScoreState
 from nashcast.mixing.ml_poly import MLPolyState
 

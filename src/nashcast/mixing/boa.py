@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.mixing import linearised
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors import linearised
+from nashcast.mixing.errors.error_scale import Errors
+from nashcast.mixing.errors.linearised import StepScale
 from nashcast.mixing.expert_rule import Field, LinearisedRule
-from nashcast.mixing.linearised import StepScale
 
 LEAST_ODDS = log(2.0)  # ln(1/π) of an expert whose prior weight is nearly 1
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
-from nashcast.mixing import error_scale, linearised
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors import error_scale, linearised
+from nashcast.mixing.errors.error_scale import Errors
 
 
 class AggregationRule(Protocol):

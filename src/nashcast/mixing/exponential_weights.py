@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.mixing import linearised
 from nashcast.mixing.boa import softmax
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors import linearised
+from nashcast.mixing.errors.error_scale import Errors
 from nashcast.mixing.expert_rule import ExpertRule, Field
 
 

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.mixing import error_scale
 from nashcast.mixing.boa import softmax
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors import error_scale
+from nashcast.mixing.errors.error_scale import Errors
+from nashcast.mixing.errors.linearised import mixture_error
 from nashcast.mixing.expert_rule import ExpertRule, Field
-from nashcast.mixing.linearised import mixture_error
 
 FREEDOM = 5.0  # degrees of freedom: one large error costs a bounded number of good ones
 CAP = 13.0  # e^-13: the least weight, as a part of the best's

@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors.error_scale import Errors
+from nashcast.mixing.errors.row_memory import take_row
 from nashcast.mixing.expert_rule import ExpertRule, Field
 from nashcast.mixing.mixture_weights import deviations, shifts_to_weights, solve
-from nashcast.mixing.row_memory import take_row
 
 # Present forecasts this many usual errors from their median are clipped: beyond it the matrix loses digits.
 _FURTHEST = 1e3

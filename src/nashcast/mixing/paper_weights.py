@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors.error_scale import Errors
 from nashcast.mixing.expert_rule import ExpertRule, Field
 from nashcast.mixing.mixture_weights import mixture_weights
 

@@ -14,10 +14,10 @@ import numpy as np
 from nashcast import validation as check
 from nashcast.errors import InvalidInput
 from nashcast.mixing.boa import BOA
-from nashcast.mixing.error_scale import Errors
+from nashcast.mixing.errors.error_scale import Errors
+from nashcast.mixing.errors.row_memory import take_row
 from nashcast.mixing.expert_rule import ExpertRule, Field
 from nashcast.mixing.mixture_weights import shifts_to_weights, solve
-from nashcast.mixing.row_memory import take_row
 
 DISCOUNTS = (0.9, 0.98, 0.998)
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)

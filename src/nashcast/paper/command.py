@@ -6,10 +6,10 @@ import argparse
 import shlex
 from pathlib import Path
 
-from nashcast.cli.argument_types import positive, seeds
-from nashcast.cli.printed import print_json
-from nashcast.cli.progress import Progress
 from nashcast.cli.report import report_of
+from nashcast.cli.shared.argument_types import positive, seeds
+from nashcast.cli.shared.printed import print_json
+from nashcast.cli.shared.progress import Progress
 
 SUMMARIES = {
     "datasets": "pictures of the five series",
@@ -70,7 +70,7 @@ def _models(text: str) -> tuple[str, ...]:
 def run(chosen: argparse.Namespace) -> None:
     from nashcast.paper.many import Options
     from nashcast.paper.settings import MODELS, SEEDS
-    from nashcast.paper.studies import STUDIES, carry_out
+    from nashcast.paper.studies.catalogue import STUDIES, carry_out
     from nashcast.records import study as records
 
     progress = Progress(shown=not chosen.json)

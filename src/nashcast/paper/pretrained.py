@@ -15,14 +15,14 @@ import numpy as np
 
 from nashcast import seeds
 from nashcast import validation as check
-from nashcast.encoders.pretrain import Training, pretrain_on_sequences
-from nashcast.encoders.transformer import Transformer
+from nashcast.datasets import Stream, open_stream
+from nashcast.datasets.files.known_files import known_file
+from nashcast.datasets.files.library import read_known
+from nashcast.encoders.network.pretrain import Training, pretrain_on_sequences
+from nashcast.encoders.network.transformer import Transformer
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.paper.shipped import shipped
 from nashcast.records.folder import versions
-from nashcast.streams import Stream, open_stream
-from nashcast.streams.files import read_known
-from nashcast.streams.known_files import known_file
 
 EPOCHS = 400
 # Agent i is trained with seed 2026 + i. The authors used 2026; how their code goes on from one agent to the next is not

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.datasets import Stream, open_stream
 from nashcast.encoders.base import Noise
 from nashcast.federation.compiled.replay import replay_any
 from nashcast.federation.paper import LookbackGame, Replay, paper_federation
 from nashcast.games.lookback.fast import need_numba
-from nashcast.paper.departures import Departures, Sampler
-from nashcast.paper.draws import SAMPLES, Encoded, draw, echo_states, random_features
 from nashcast.paper.pretrained import encoders_for, stream_for
+from nashcast.paper.published.departures import Departures, Sampler
+from nashcast.paper.published.draws import SAMPLES, Encoded, draw, echo_states, random_features
 from nashcast.paper.settings import Setting
-from nashcast.streams import Stream, open_stream
 
 KAPPA, ETA = 1.0, 1.0  # in all of the paper's settings
 
@@ -93,7 +93,7 @@ def _encoded(setting: Setting, seed: int) -> list[Encoded]:
 
 def _published(setting: Setting, seed: int, stream: Stream, encoders: list[Encoded], departures: Departures) -> Replay:
     need_numba("as published")
-    from nashcast.paper.published_run import PublishedSeries, PublishedSettings, replay_published
+    from nashcast.paper.published.published_run import PublishedSeries, PublishedSettings, replay_published
 
     Z = np.stack([each.series for each in encoders])
     N, R, p, d = Z.shape

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from nashcast.extras import needed
 from nashcast.records.study import Figure, Panel
 from nashcast.reports.files import write_whole
 from nashcast.reports.looks import Look, looks
 from nashcast.reports.series import Drawable, Series, drawable, few_ticks, legend_labels
-from nashcast.streams.extras import needed
 
 # Inches: one column of a two-column page.
 COLUMN_WIDTH, ROW_HEIGHT, LEGEND_ROW = 3.4, 2.25, 0.17

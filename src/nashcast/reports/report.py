@@ -9,7 +9,7 @@ from nashcast.reports.figures import rendered
 from nashcast.reports.files import write_whole
 from nashcast.reports.markdown import markdown_page
 from nashcast.reports.of_record import study_of
-from nashcast.reports.page import PAGE, html_page
+from nashcast.reports.page.write import PAGE, html_page
 
 FORMATS = ("html", "png", "pdf", "md")
 FIGURES, MARKDOWN = "figures", "report.md"

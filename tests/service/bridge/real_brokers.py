@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from extras import skip_if
-from nashcast.remote.broker.program import server_program
+from nashcast.remote.broker.running.program import server_program
 
 
 def free_port() -> int:

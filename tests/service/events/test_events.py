@@ -6,7 +6,7 @@ import sqlite3
 
 from nashcast import Client
 from nashcast.service.events.kinds import EVENTS
-from nashcast.service.streams.computing import changes
+from nashcast.service.workers.computing import changes
 from running import Running
 from served import FILE, Served, drifting
 

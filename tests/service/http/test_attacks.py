@@ -12,9 +12,9 @@ import pytest
 
 from asking import ONE
 from nashcast import Client
+from nashcast.service.http.access.connections import ConnectionLimit
+from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.http.bodies import BadJson, parse_json
-from nashcast.service.http.connections import ConnectionLimit
-from nashcast.service.http.tokens import TokenFile
 from served import Served
 
 
@@ -75,7 +75,7 @@ def test_connections_are_counted_by_address():
 
 RACE = """
 import sys
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 for name in sys.argv[2:]:
     TokenFile(sys.argv[1]).revoke(name)
 """

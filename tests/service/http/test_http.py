@@ -13,7 +13,7 @@ from asking import ONE, SCOPES, ask, refused
 from nashcast import Client, InvalidInput
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
-from nashcast.service.http.rates import Rates
+from nashcast.service.http.access.rates import Rates
 from nashcast.service.http.server import Address, bind, check_address
 from served import MEMBERS, Served, series
 
@@ -263,7 +263,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def test_the_event_stream_tells_what_happens_and_ends_with_the_token(tmp_path):
-    from nashcast.service.http.tokens import TokenFile
+    from nashcast.service.http.access.tokens import TokenFile
 
     tokens = TokenFile(tmp_path / "journal" / "tokens.json")
     secret = tokens.add("all", ["admin"])

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 from served import FILE, Served
 
 EXAMPLES = os.environ.get("NASHCAST_EXAMPLES", "8")

@@ -11,7 +11,7 @@ import pytest
 from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.journal.reader import JournalReader
-from nashcast.service.streams.writer import Failed
+from nashcast.service.journal.writer import Failed
 from running import Running, filled, forecasts
 from served import FILE, entries
 

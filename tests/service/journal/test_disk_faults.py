@@ -9,7 +9,7 @@ import pytest
 
 from nashcast import NashcastError
 from nashcast.client import ServiceRefused
-from nashcast.service.streams.writer import Failed
+from nashcast.service.journal.writer import Failed
 from running import Running
 from served import FILE, Served, entries, recorded, series, uninterrupted
 

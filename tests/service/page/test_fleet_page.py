@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nashcast import Client
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 from paging import opened, until
 from served import FILE, Served, series
 

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from nashcast.service.http.tokens import TokenFile
+from nashcast.service.http.access.tokens import TokenFile
 from paging import (
     BROKEN_LINE,
     EVIL,

@@ -16,8 +16,8 @@ from demos.organisations import Organisation, Party, found
 from nashcast import LookbackGame, paper_federation
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
-from nashcast.experiments.hub_config import load
-from nashcast.remote.broker import enrolment
+from nashcast.config.hub_config import load
+from nashcast.remote.broker.enrolling import enrolment
 from nashcast.service.streams.settings import load_served
 from served import Served, entries, recorded, series
 

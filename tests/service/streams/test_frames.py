@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from nashcast.service.streams.frames import BadFrame, Decoder, encode
+from nashcast.service.workers.frames import BadFrame, Decoder, encode
 
 MESSAGES = [
     {"do": "go", "streams": {"1": 5}},

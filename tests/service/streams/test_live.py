@@ -6,10 +6,10 @@ import pytest
 from nashcast import Intervals, default_agents
 from nashcast.service.http.bodies import LARGEST
 from nashcast.service.journal.entries import LABEL, OBSERVATION, Entry, Outcome, read_entry, read_outcome
-from nashcast.service.streams.factory import make_federation
-from nashcast.service.streams.live import Live, agent_state
-from nashcast.service.streams.scores import FIRST_AGENT, Scores
 from nashcast.service.streams.settings import load_served
+from nashcast.service.workers.factory import make_federation
+from nashcast.service.workers.live import Live, agent_state
+from nashcast.service.workers.scores import FIRST_AGENT, Scores
 from served import DEFAULT, FILE, PAPERS, federation_file, series
 
 AGENTS = """

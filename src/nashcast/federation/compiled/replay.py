@@ -14,10 +14,10 @@ from contextlib import suppress
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.agents.paper_agent import PaperAgent, ReplayPart
+from nashcast.agents.lookback.paper_agent import PaperAgent, ReplayPart
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
-from nashcast.federation.paper_loop import PaperLoopFactory
+from nashcast.federation.lookback.paper_loop import PaperLoopFactory
 from nashcast.federation.records import Replay
 from nashcast.games.lookback.fast import has_numba, need_numba
 from nashcast.games.lookback.problem import layout_each

@@ -11,7 +11,7 @@ from nashcast.federation.compiled.counter_noise import standard_normal_at
 from nashcast.federation.compiled.mixture import fill_mixture_weights
 from nashcast.federation.compiled.moments import Echo, drawn_steps, fill_echo_moments
 from nashcast.federation.compiled.ridge import fade, fill_long_memory_decoder, remember_row, solve_ridge
-from nashcast.games.lookback.compiled.lane_algebra import COVARIANCE, DECODER, FEATURES, SIZE
+from nashcast.games.lookback.compiled.lanes.lane_algebra import COVARIANCE, DECODER, FEATURES, SIZE
 from nashcast.games.lookback.compiled.passes import growth, play
 from nashcast.games.lookback.compiled.root_form import solve_twice
 from nashcast.games.lookback.coupling import PRECISE

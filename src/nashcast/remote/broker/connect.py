@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker.certificates.keys import public_key, read_seed
+from nashcast.remote.broker.certificates.tls import Credentials
 from nashcast.remote.broker.files import needed
-from nashcast.remote.broker.keys import public_key, read_seed
-from nashcast.remote.broker.tls import Credentials
 
 log = logging.getLogger("nashcast.remote")
 # Seconds between two tries, for one of them, and until a silent broker is given up and looked for again. One may take

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from nashcast import extras
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.streams import extras
 
 
 def needed(module: str) -> Any:

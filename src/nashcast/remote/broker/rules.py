@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from nashcast.remote.broker.certs import AUTHORITY, BROKER, certificate_path, key_path
+from nashcast.remote.broker.certificates.certs import AUTHORITY, BROKER, certificate_path, key_path
 from nashcast.remote.broker.names import HUB
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 

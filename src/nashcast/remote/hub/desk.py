@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from nashcast.errors import NashcastError
-from nashcast.remote.broker import certs, enrolment
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.keys import check_public_key
 from nashcast.remote.broker.connect import connect
-from nashcast.remote.broker.enrolment import Enrolment, Invitation
+from nashcast.remote.broker.enrolling import enrolment
+from nashcast.remote.broker.enrolling.enrolment import Enrolment, Invitation
+from nashcast.remote.broker.enrolling.invitations import DESK_SEED, replaced
+from nashcast.remote.broker.enrolling.join_messages import Asked, Said, Spoilt, pack_reply, read_request
 from nashcast.remote.broker.files import locked
-from nashcast.remote.broker.invitations import DESK_SEED, replaced
-from nashcast.remote.broker.join_messages import Asked, Said, Spoilt, pack_reply, read_request
-from nashcast.remote.broker.keys import check_public_key
 from nashcast.remote.broker.names import HUB
-from nashcast.remote.broker.process import reload_broker
 from nashcast.remote.broker.rules import join_subject
-from nashcast.remote.broker.server import EmbeddedBroker, broker_url, lasting_broker
+from nashcast.remote.broker.running.process import reload_broker
+from nashcast.remote.broker.running.server import EmbeddedBroker, broker_url, lasting_broker
 from nashcast.remote.hub.event_loop import Loop
 
 log = logging.getLogger("nashcast.remote")

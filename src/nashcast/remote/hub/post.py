@@ -17,11 +17,11 @@ import numpy as np
 from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
 from nashcast.errors import InvalidInput, SingularGame
-from nashcast.federation.placements import NEEDED
-from nashcast.federation.post import AgentLost, Opening, Players, Post
+from nashcast.federation.lookback.placements import NEEDED
+from nashcast.federation.lookback.post import AgentLost, Opening, Players, Post
 from nashcast.fields import Fields
+from nashcast.remote.hub.lookback.step import Step
 from nashcast.remote.hub.peer import Peer, restore_peers, save_peers
-from nashcast.remote.hub.step import Step
 from nashcast.remote.wire.checks import check_reply
 from nashcast.remote.wire.format import MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nashcast.remote.wire.format import MalformedMessage
-from nashcast.remote.wire.joint_messages import Keys
+from nashcast.remote.wire.joint.joint_messages import Keys
 from nashcast.remote.wire.messages import Hello
 
 MASKED = "joint"

@@ -24,8 +24,8 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.remote.broker.certificates.keys import check_public_key
 from nashcast.remote.broker.files import needed
-from nashcast.remote.broker.keys import check_public_key
 from nashcast.remote.masking.rule import ATTEMPTS, LEAST, Ledger, packed
 from nashcast.remote.wire.fixed_point import OutOfRange, add_up, decode, encode
 

@@ -12,7 +12,7 @@ from nashcast.errors import NashcastError
 from nashcast.remote.broker.rules import read_stream_subjects
 from nashcast.remote.broker.steps import read_steps
 from nashcast.remote.wire.format import MalformedMessage, unpack
-from nashcast.remote.wire.joint_messages import LogPart
+from nashcast.remote.wire.joint.joint_messages import LogPart
 from nashcast.remote.wire.messages import StepRecord
 from nashcast.remote.wire.subjects import steps_subject
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker import certs
-from nashcast.remote.broker.certs import AUTHORITY, certificate_path
+from nashcast.remote.broker.certificates import certs
+from nashcast.remote.broker.certificates.certs import AUTHORITY, certificate_path
+from nashcast.remote.broker.certificates.expiry import check_valid
+from nashcast.remote.broker.certificates.keys import make_seed, public_key, read_seed
 from nashcast.remote.broker.connect import connect
-from nashcast.remote.broker.expiry import check_valid
+from nashcast.remote.broker.enrolling.join_code import JoinCode, read_code
+from nashcast.remote.broker.enrolling.join_messages import Asked, Said, pack_request, read_reply
 from nashcast.remote.broker.files import make_folder, needed, write_whole
-from nashcast.remote.broker.join_code import JoinCode, read_code
-from nashcast.remote.broker.join_messages import Asked, Said, pack_request, read_reply
-from nashcast.remote.broker.keys import make_seed, public_key, read_seed
 from nashcast.remote.broker.rules import join_subject
 
 # Seconds to dial, for one answer, between two questions, and for the broker to let the new agent in.

@@ -16,8 +16,8 @@ import numpy as np
 
 from nashcast.agents.agent import Agent
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.double_buffered_file import DoubleBufferedFile
-from nashcast.federation.state_file import read_arrays, write_slot
+from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.saving.state_file import read_arrays, write_slot
 from nashcast.fields import Fields
 from nashcast.remote.masking.joint_masks import JointMasks
 from nashcast.remote.masking.owner import MaskSettings
@@ -25,8 +25,8 @@ from nashcast.remote.owner.joint_replica import NotAsPublished, Replica
 from nashcast.remote.owner.outgoing import Sent, reason_of
 from nashcast.remote.wire.checks import NAME, NAME_WORDS, check_hello
 from nashcast.remote.wire.format import PROTOCOL, pack, unpack
-from nashcast.remote.wire.joint_checks import check_keys, check_told
-from nashcast.remote.wire.joint_messages import (
+from nashcast.remote.wire.joint.joint_checks import check_keys, check_told
+from nashcast.remote.wire.joint.joint_messages import (
     FORECAST,
     HELLO,
     NOTHING,

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast.agents.agent import Agent
-from nashcast.agents.joint_blocks import Contributions
+from nashcast.agents.joint.joint_blocks import Contributions
+from nashcast.agents.joint.public_features import PUBLIC_FEATURES
 from nashcast.agents.local_agents import AgentForecasts, LocalAgents
-from nashcast.agents.public_features import PUBLIC_FEATURES
 from nashcast.errors import NashcastError
-from nashcast.federation.joint_server import JointServer
-from nashcast.federation.public_rows import Lesson, PublicRows, RowEnd
+from nashcast.federation.incoming.public_rows import Lesson, PublicRows, RowEnd
+from nashcast.federation.joint.joint_server import JointServer
 from nashcast.fields import Fields, restore_parts, saved_parts
 from nashcast.remote.wire.format import MalformedMessage
-from nashcast.remote.wire.joint_checks import Form, check_numbers, check_opening, check_shape
-from nashcast.remote.wire.joint_messages import Input, Label, LateLabel, Opening, Recalled, Sums
+from nashcast.remote.wire.joint.joint_checks import Form, check_numbers, check_opening, check_shape
+from nashcast.remote.wire.joint.joint_messages import Input, Label, LateLabel, Opening, Recalled, Sums
 
 # What one leverage may differ by from the sum that it is in: sums of masked numbers are rounded.
 _ROUNDING = 1e-9

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, GameView
 from nashcast.errors import NashcastError
 from nashcast.remote.wire.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened

@@ -16,13 +16,13 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.agents.agent import Agent
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, Sync
 from nashcast.errors import InvalidInput
-from nashcast.federation.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.paper import as_paper_agent
-from nashcast.federation.state_file import read_arrays, write_slot
-from nashcast.remote.hub.game_order import next_move
+from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile
+from nashcast.federation.saving.state_file import read_arrays, write_slot
+from nashcast.remote.hub.lookback.game_order import next_move
 from nashcast.remote.masking.masks import MaskRefused
 from nashcast.remote.masking.owner import MaskSettings, OwnMasks
 from nashcast.remote.owner.outgoing import Sent, allowed, reason_of

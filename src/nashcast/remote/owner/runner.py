@@ -15,12 +15,12 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from nashcast.agents.agent import Agent
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.remote.broker.certs import AUTHORITY
-from nashcast.remote.broker.expiry import ExpiryWatch
-from nashcast.remote.broker.keys import read_seed
-from nashcast.remote.broker.server import connect
+from nashcast.remote.broker.certificates.certs import AUTHORITY
+from nashcast.remote.broker.certificates.expiry import ExpiryWatch
+from nashcast.remote.broker.certificates.keys import read_seed
+from nashcast.remote.broker.running.server import connect
 from nashcast.remote.masking.masks import read_enrolled
 from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.catch_up import missed_events, missed_inputs
@@ -30,7 +30,7 @@ from nashcast.remote.owner.owner import Owner
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.remote.wire.checks import check_notice
 from nashcast.remote.wire.format import MalformedMessage, unpack
-from nashcast.remote.wire.joint_messages import is_told
+from nashcast.remote.wire.joint.joint_messages import is_told
 from nashcast.remote.wire.messages import Notice
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.agents.paper_agent import PaperAgent
+from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.encoders import EchoState, RandomFeatures
 from nashcast.federation.paper import LookbackGame, paper_federation
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
+from nashcast.extras import needed
 from nashcast.remote.wire import measure
 from nashcast.remote.wire.forms import WORDS, Form, forms_of, type_name
 from nashcast.remote.wire.quick import NotAsWritten, read_as_written
-from nashcast.streams.extras import needed
 from nashcast.validation import describe, shape_text
 
 __all__ = ["LIMITS", "PROTOCOL", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]

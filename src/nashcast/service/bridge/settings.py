@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from nashcast import validation as check
+from nashcast.config.config_changes import read_toml
 from nashcast.errors import InvalidInput
-from nashcast.experiments.config_changes import read_toml
 
 NATS, MQTT = "nats", "mqtt"
 _PORTS = {"http": 8500, "nats": 4222, "mqtt": 1883}

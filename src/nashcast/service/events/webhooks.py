@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from nashcast.config.config_changes import read_toml
 from nashcast.errors import InvalidInput
-from nashcast.experiments.config_changes import read_toml
 from nashcast.service.events.kinds import EVENTS
 
 _KEYS = ("url", "secret_file", "token_file", "kinds", "streams", "ca_file")

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from starlette.exceptions import HTTPException
 from starlette.routing import Router
 
+from nashcast.service.http.access.middleware import PUBLIC, Guard
 from nashcast.service.http.http_errors import Refused
-from nashcast.service.http.middleware import PUBLIC, Guard
 from nashcast.service.http.routes import routes
 from nashcast.service.page.pages import pages
 from nashcast.service.streams.service import Service

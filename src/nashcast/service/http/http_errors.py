@@ -6,9 +6,9 @@ from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.http.bodies import BadJson
 from nashcast.service.http.sse import TooManyReaders
 from nashcast.service.journal.schema import JournalDamaged, JournalUnwritable
+from nashcast.service.journal.writer import Busy, Failed
 from nashcast.service.streams.intake import Conflict
 from nashcast.service.streams.views import encoded
-from nashcast.service.streams.writer import Busy, Failed
 
 # A call of something that is not there is not a contradiction.
 _NOT_FOUND = ("no_such_save_point",)

@@ -12,21 +12,21 @@ from starlette.routing import Route
 
 from nashcast import __version__
 from nashcast.errors import InvalidInput
+from nashcast.service.http.access.middleware import allow
+from nashcast.service.http.access.tokens import ADMIN, READ, WRITE
 from nashcast.service.http.bodies import read_labels, read_observations, read_save_point, save_point_name
+from nashcast.service.http.documents.openapi import document
 from nashcast.service.http.http_errors import Refused
 from nashcast.service.http.measured import measured
-from nashcast.service.http.middleware import allow
-from nashcast.service.http.openapi import document
 from nashcast.service.http.request_reading import read_json, seconds_of, whole_of
 from nashcast.service.http.sse import Feed
-from nashcast.service.http.tokens import ADMIN, READ, WRITE
+from nashcast.service.journal.writer import Failed
+from nashcast.service.snapshots.save_points import drop_save_point, make_save_point, restore
 from nashcast.service.streams import views
 from nashcast.service.streams.changes import make_stream, remove_stream
 from nashcast.service.streams.history import read_history
-from nashcast.service.streams.save_points import drop_save_point, make_save_point, restore
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import FAILED, LOADING, Stream
-from nashcast.service.streams.writer import Failed
 
 MOST_ROWS = 1000
 Handler = Callable[[Request], Awaitable[Response]]

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import uvicorn
 
 from nashcast.errors import InvalidInput
+from nashcast.service.http.access.connections import ConnectionLimit, Listener, QuietErrors, raise_descriptors
+from nashcast.service.http.access.middleware import is_loopback
+from nashcast.service.http.access.protocol import LimitedProtocol
 from nashcast.service.http.app import make_app
-from nashcast.service.http.connections import ConnectionLimit, Listener, QuietErrors, raise_descriptors
-from nashcast.service.http.middleware import is_loopback
-from nashcast.service.http.protocol import LimitedProtocol
 from nashcast.service.streams.service import Service
 
 logger = logging.getLogger("nashcast.service")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from nashcast.errors import InvalidInput
+from nashcast.extras import needed
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
 from nashcast.service.journal.reader import JournalReader, StreamReader
-from nashcast.streams.extras import needed
 
 FORMATS = ("csv", "parquet")
 # Steps read and written at once, so that memory does not grow with the journal.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from nashcast.errors import InvalidInput
-from nashcast.service.streams.factory import member_names_of
+from nashcast.service.snapshots.folders import remove_folder
 from nashcast.service.streams.intake import Conflict
 from nashcast.service.streams.registry import read_posted, stream_name
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.settings import ServedConfig
-from nashcast.service.streams.snapshots import remove_folder
 from nashcast.service.streams.stream import Stream
+from nashcast.service.workers.factory import member_names_of
 
 MOST_STREAMS = 10_000
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nashcast.service.events.kinds import EVENTS
 from nashcast.service.journal.entries import Entry, read_outcome
-from nashcast.service.streams.snapshots import KEPT, remove_folder
+from nashcast.service.snapshots.folders import KEPT, remove_folder
 from nashcast.service.streams.stream import FAILED, LIVE, LOADING, Stream
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from nashcast.config.config_changes import read_toml
 from nashcast.errors import InvalidInput
-from nashcast.experiments.config_changes import read_toml
 from nashcast.service.journal.journal import Journal, StreamRow
-from nashcast.service.streams.factory import FOREIGN, member_names_of
 from nashcast.service.streams.settings import ServedConfig, read_served
 from nashcast.service.streams.stream import Stream
+from nashcast.service.workers.factory import FOREIGN, member_names_of
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _REMEDY = "Use 1 to 63 letters, digits, dots, dashes and underscores, a letter or digit first."

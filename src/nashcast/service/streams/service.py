@@ -13,25 +13,25 @@ from typing import Any
 from zlib import crc32
 
 from nashcast.service.events.delivery import Delivery
+from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.http.metrics import Answers
-from nashcast.service.http.tokens import TokenFile
 from nashcast.service.journal.entries import Entry
 from nashcast.service.journal.journal import Journal, Recorded
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import JournalUnwritable
+from nashcast.service.journal.writer import Answers as Delivered
+from nashcast.service.journal.writer import Writer, deliver_here
+from nashcast.service.snapshots.folders import remove_unreferenced
 from nashcast.service.streams.event_readers import EventReaders
-from nashcast.service.streams.factory import has_foreign_code
 from nashcast.service.streams.limits import DEFAULT_LIMITS, Limits
-from nashcast.service.streams.pool import Worker
 from nashcast.service.streams.publishing import announce, go, keep_snapshot, publish
 from nashcast.service.streams.registry import Declared, registered
 from nashcast.service.streams.settings import ServedConfig
-from nashcast.service.streams.snapshots import remove_unreferenced
-from nashcast.service.streams.spawner import Spawner
 from nashcast.service.streams.standing import recorded_standing
 from nashcast.service.streams.stream import FAILED, LIVE, LOADING, SPARK, Stream
-from nashcast.service.streams.writer import Answers as Delivered
-from nashcast.service.streams.writer import Writer, deliver_here
+from nashcast.service.workers.factory import has_foreign_code
+from nashcast.service.workers.pool import Worker
+from nashcast.service.workers.spawner import Spawner
 
 logger = logging.getLogger("nashcast.service")
 # Workers that may die while they compute a stream before it counts as the cause.

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nashcast import validation as check
+from nashcast.config.build import check_fit, files_of
+from nashcast.config.config import Config, parse
+from nashcast.config.config_changes import read_toml
+from nashcast.config.paper_settings import PaperSettings, read_federation, read_game
+from nashcast.config.run_schema import Place, options_of, read_options, refuse_unknown, table
 from nashcast.errors import InvalidInput
-from nashcast.experiments.build import check_fit, files_of
-from nashcast.experiments.config import Config, parse
-from nashcast.experiments.config_changes import read_toml
-from nashcast.experiments.paper_settings import PaperSettings, read_federation, read_game
-from nashcast.experiments.run_schema import Place, options_of, read_options, refuse_unknown, table
 
 LARGEST_DIM = 10_000
 # Tables that a file with a hub has as a hub's file has them.
@@ -156,8 +156,8 @@ def read_served(document: Mapping[str, Any], *, source: str, folder: Path) -> Se
 
 
 def _hub(document: Mapping[str, Any], config: Config, serve: ServeSettings, source: str) -> HubPlace:
-    from nashcast.experiments.hub_config import read_hub
-    from nashcast.remote.broker.enrolment import read
+    from nashcast.config.hub_config import read_hub
+    from nashcast.remote.broker.enrolling.enrolment import read
 
     place = Place(source, "hub")
     if config.agents or config.paper is not None:

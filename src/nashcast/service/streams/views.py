@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.federation.trust import Trust
+from nashcast.federation.views.trust import Trust
 from nashcast.service.journal.entries import LABEL, Entry, Outcome
-from nashcast.service.streams.live import Live
-from nashcast.service.streams.scores import BESIDE, MIXTURE, PERSISTENCE
 from nashcast.service.streams.settings import ServeSettings
+from nashcast.service.workers.live import Live
+from nashcast.service.workers.scores import BESIDE, MIXTURE, PERSISTENCE
 
 
 def encoded(value: Any) -> bytes:

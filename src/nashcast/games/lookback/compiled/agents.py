@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from numba import njit
 
-from nashcast.games.lookback.compiled.lane_algebra import (
+from nashcast.games.lookback.compiled.lanes.lane_algebra import (
     clear,
     factor_positive,
     solve_factored,
@@ -21,7 +21,7 @@ from nashcast.games.lookback.compiled.lane_algebra import (
     transposed_times,
     triangle,
 )
-from nashcast.games.lookback.compiled.lanes import load, number, splat, store
+from nashcast.games.lookback.compiled.lanes.lanes import load, number, splat, store
 
 
 class StepSize(NamedTuple):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from numba import njit
 
-from nashcast.games.lookback.compiled.lane_algebra import ChunkAgents
-from nashcast.games.lookback.compiled.lanes import LANES, whole_number
+from nashcast.games.lookback.compiled.lanes.lane_algebra import ChunkAgents
+from nashcast.games.lookback.compiled.lanes.lanes import LANES, whole_number
 from nashcast.games.lookback.compiled.plan import ROW, WIDEST, chunk_rows, scratch_rows
 
 NUMBER = 8  # bytes

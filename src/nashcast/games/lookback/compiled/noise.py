@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from numba import njit
 
-from nashcast.games.lookback.compiled.lane_algebra import times, transposed_times, triangle
-from nashcast.games.lookback.compiled.lanes import LANES, load, number, splat, store
+from nashcast.games.lookback.compiled.lanes.lane_algebra import times, transposed_times, triangle
+from nashcast.games.lookback.compiled.lanes.lanes import LANES, load, number, splat, store
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ from nashcast.games.lookback.compiled import agents as agent_side
 from nashcast.games.lookback.compiled import noise
 from nashcast.games.lookback.compiled.agents import StepSize
 from nashcast.games.lookback.compiled.cores import for_one_and_many_cores
-from nashcast.games.lookback.compiled.lane_algebra import (
+from nashcast.games.lookback.compiled.lanes.lane_algebra import (
     COVARIANCE,
     DECODER,
     FEATURES,
@@ -22,7 +22,16 @@ from nashcast.games.lookback.compiled.lane_algebra import (
     scatter_states,
     triangle,
 )
-from nashcast.games.lookback.compiled.lanes import LANES, address, first_row, load, number, set_number, splat, store
+from nashcast.games.lookback.compiled.lanes.lanes import (
+    LANES,
+    address,
+    first_row,
+    load,
+    number,
+    set_number,
+    splat,
+    store,
+)
 from nashcast.games.lookback.compiled.memory import NUMBER, Memory, chunk_agents_of, chunk_rows_of, scratch_of
 from nashcast.games.lookback.compiled.plan import common_places, read_shape, rule_rows
 from nashcast.games.lookback.compiled.sums import add_parts, point_from_forecasts, point_from_last, solve_sums

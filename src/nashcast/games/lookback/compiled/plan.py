@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from nashcast.games.lookback.compiled.lane_algebra import triangle
-from nashcast.games.lookback.compiled.lanes import LANES, SPARE, whole_number
+from nashcast.games.lookback.compiled.lanes.lane_algebra import triangle
+from nashcast.games.lookback.compiled.lanes.lanes import LANES, SPARE, whole_number
 from nashcast.games.lookback.problem import FEW_AGENTS, Layout
 
 # Sums are formed part by part in a fixed order, so a result does not depend on the number of threads.

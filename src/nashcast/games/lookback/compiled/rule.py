@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from nashcast.games.lookback.compiled.lane_algebra import DECODER, FEATURES, SIZE
-from nashcast.games.lookback.compiled.lanes import LANES, address, first_row, number
+from nashcast.games.lookback.compiled.lanes.lane_algebra import DECODER, FEATURES, SIZE
+from nashcast.games.lookback.compiled.lanes.lanes import LANES, address, first_row, number
 from nashcast.games.lookback.compiled.memory import chunk_rows_of
 from nashcast.games.lookback.compiled.plan import WIDEST, Plan, common_places, read_shape, rule_rows
 from nashcast.games.lookback.problem import StepRule

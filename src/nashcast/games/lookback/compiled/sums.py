@@ -6,7 +6,7 @@ from math import frexp, inf, ldexp, nan, sqrt
 
 from numba import njit
 
-from nashcast.games.lookback.compiled.lanes import lane_sum, load, number, set_number
+from nashcast.games.lookback.compiled.lanes.lanes import lane_sum, load, number, set_number
 from nashcast.games.lookback.coupling import ILL_CONDITIONED
 
 

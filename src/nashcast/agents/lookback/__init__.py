@@ -1,0 +1,1 @@
+"""An agent of Algorithm 1."""

@@ -1,0 +1,1 @@
+"""Encoders at work inside an agent."""

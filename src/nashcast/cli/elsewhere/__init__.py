@@ -1,0 +1,1 @@
+"""Commands for agents elsewhere: hub, agents, broker, certificates, enrolment."""

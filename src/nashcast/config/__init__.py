@@ -1,0 +1,1 @@
+"""Federations described in files: read, checked, built."""

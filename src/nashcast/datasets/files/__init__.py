@@ -1,0 +1,1 @@
+"""Files that series are read from: found, fetched, checked, read."""

@@ -1,0 +1,67 @@
+"""What adapters of libraries of forecasters share: models of the past targets, fitted again on a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nashcast import validation as check
+from nashcast.encoders.base import BuiltForecaster, Context, ForecastSet, State
+from nashcast.encoders.black_box.answers import quantile_forecasts
+from nashcast.encoders.black_box.black_box_call import BlackBoxCall
+from nashcast.encoders.black_box.refits import Refits
+from nashcast.errors import NashcastError
+
+MOST_CONTEXT = 2048
+
+
+class Schedule(NamedTuple):
+    """context: targets a model is fitted to at most.   refit_every: steps between fits.   timeout: seconds."""
+
+    context: int
+    refit_every: int
+    timeout: float | None
+
+    def check(self) -> None:
+        check.integer("context", self.context, min=1, max=MOST_CONTEXT)
+        check.integer("refit_every", self.refit_every, min=1)
+        if self.timeout is not None:
+            check.number("timeout", self.timeout, above=0.0)
+
+
+# Makes a model of targets (rows, y_dim) for a horizon.
+Fit = Callable[[np.ndarray, int], Any]
+# What a model says, (horizon, y_dim, levels or 1), given the past (rows, y_dim) of which `age` rows came since its fit.
+Say = Callable[[Any, np.ndarray, int, int], np.ndarray]
+
+
+class BuiltRefitted(BuiltForecaster):
+    """levels: of the quantiles that the model gives, none if it gives forecasts only."""
+
+    def __init__(self, fit: Fit, say: Say, y_dim: int, schedule: Schedule, levels: tuple[float, ...] = ()):
+        self._call, self._say, self.levels = BlackBoxCall(schedule.timeout), say, levels
+        self._refits = Refits(schedule.refit_every, y_dim, lambda targets, horizon: self._call(fit, targets, horizon))
+        self._y_dim, self.past_targets = y_dim, schedule.context
+        self.forecasts = 3 if len(levels) > 1 else 1
+
+    def start(self) -> State:
+        return self._refits.start()
+
+    def advance(self, context: Context) -> State:
+        return self._refits.advance(context)
+
+    def forecast(self, context: Context, horizon: int) -> np.ndarray:
+        return self.forecast_set(context, horizon).forecasts
+
+    def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
+        fitted_to, age = context.state
+        model = self._refits.model(fitted_to, horizon)
+        said = np.asarray(self._call(self._say, model, context.targets.copy(), age, horizon), dtype=float)
+        wanted = (horizon, self._y_dim, max(1, len(self.levels)))
+        if said.shape != wanted:
+            raise NashcastError(f"it gave an answer of shape {said.shape}, not {wanted}")
+        if self.levels:
+            return quantile_forecasts(self.levels, said)
+        return ForecastSet(said[None, ..., 0])

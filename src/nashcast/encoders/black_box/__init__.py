@@ -1,0 +1,1 @@
+"""Functions and models that cannot be opened: called, read, refitted, saved."""

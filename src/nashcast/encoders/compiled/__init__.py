@@ -1,1 +1,0 @@
-"""Compiled twins (extra `fast`) of what pre-training spends its time on."""

@@ -1,0 +1,1 @@
+"""Attention compiled by numba (extra `fast`)."""

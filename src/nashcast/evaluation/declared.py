@@ -1,0 +1,130 @@
+"""The streams of an evaluation: those declared in streams.toml, or any by name or file."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nashcast.datasets import Stream, open_stream
+from nashcast.datasets.catalog import entry
+from nashcast.errors import InvalidInput, NashcastError
+
+LAGS = 3  # of a file, unless given
+
+
+class Declared(NamedTuple):
+    """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known.
+
+    held_out: declared after the default federation was final.   title: what it is called, if not by its name.
+    group, beside: of streams whose inputs belong to several owners, see streams.toml.
+    """
+
+    name: str
+    paper: bool = False
+    shift: int | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    held_out: bool = False
+    title: str = ""
+    group: str = ""
+    beside: str = ""
+
+    @property
+    def label(self) -> str:
+        if self.title:
+            return self.title
+        path = dict(self.options).get("path")
+        return self.name if self.name != "file" or path is None else Path(path).stem
+
+    def open(self) -> Stream:
+        return _opened(self)
+
+    def why_not(self) -> str:
+        """Why it cannot be opened here, or nothing."""
+        known = entry(self.name)
+        return "" if known.available else f"needs {known.needs}: {known.get}"
+
+
+@lru_cache(maxsize=32)
+def _opened(declared: Declared) -> Stream:
+    return open_stream(declared.name, **dict(declared.options))
+
+
+@lru_cache(maxsize=1)
+def declarations() -> Mapping[str, Any]:
+    """What streams.toml says."""
+    return tomllib.loads((resources.files("nashcast.evaluation") / "streams.toml").read_text(encoding="utf-8"))
+
+
+def warmup_share() -> float:
+    """The first share of every stream, in which settings may be chosen; the score is the rest."""
+    return float(declarations()["warmup"])
+
+
+def every_declared() -> list[Declared]:
+    return [
+        Declared(each["name"], each.get("paper", False), each.get("shift"), held_out=each.get("held_out", False))
+        for each in declarations()["stream"]
+    ]
+
+
+def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> list[Declared]:
+    """Those held out, or all others, or of these the paper's."""
+    found = [each for each in every_declared() if each.held_out == held_out]
+    return [each for each in found if each.paper or not paper_only]
+
+
+def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:
+    """By the name of a declared stream or one in the catalogue, or the path of a CSV or Parquet file.
+
+    target, lags: for a file; the last column and 3 unless given.
+    """
+    for each in every_declared():
+        if each.name == text:
+            return each
+    path = Path(text)
+    if path.suffix.lower() in (".csv", ".parquet", ".txt") or path.is_file():
+        chosen = target or _last_column(path)
+        return Declared("file", options=(("path", str(path)), ("target", chosen), ("lags", lags or LAGS)))
+    entry(text)  # says what there is, if it is not there
+    if text == "file":
+        raise InvalidInput("--stream", "'file'", "Pass the path of the file itself.")
+    return Declared(text)
+
+
+def _last_column(path: Path) -> str:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            header = next(csv.reader(file), [])
+    except (OSError, UnicodeDecodeError):
+        header = []
+    if not header or not header[-1].strip():
+        raise InvalidInput("--target", f"none for {path}", "Pass the name of the column to forecast.")
+    return header[-1].strip()
+
+
+def check_streams(streams: list[Declared]) -> tuple[list[Declared], dict[str, str]]:
+    """Those that can be opened here, and of the others why not."""
+    missing = {each.label: each.why_not() for each in streams if each.why_not()}
+    here = [each for each in streams if each.label not in missing]
+    if not here:
+        raise NashcastError("none of the streams can be opened: " + "; ".join(together(missing)))
+    for each in here:
+        each.open()  # a file that cannot be read is told now, not after an hour
+    return here, missing
+
+
+def together(missing: Mapping[str, str]) -> list[str]:
+    """Those with the same reason in one line.
+
+    >>> together({"a": "needs x", "b": "needs y", "c": "needs x"})
+    ['a, c: needs x', 'b: needs y']
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in missing.items():
+        names.setdefault(why, []).append(name)
+    return [f"{', '.join(some)}: {why}" for why, some in names.items()]

@@ -1,0 +1,146 @@
+"""Every method on every stream, side by side in processes, each result kept as soon as it is there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nashcast
+from nashcast.config.build import stream_digest
+from nashcast.datasets import Stream
+from nashcast.evaluation.declared import Declared
+from nashcast.evaluation.method import Method
+from nashcast.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
+from nashcast.evaluation.ours import FEDERATION
+from nashcast.evaluation.scoring import combined, score
+from nashcast.records.keyed_runs import run_missing
+from nashcast.records.results import Results, settings_key
+
+SEEDS = (2024, 2025, 2026)
+# What a peer's numbers depend on, and what those of our own depend on besides.
+_PEERS_CODE = (
+    *(f"experiments/evaluation/{name}.py" for name in ("method", "past", "prequential", "scoring", "interval_rivals")),
+    *(f"experiments/evaluation/{name}_peers.py" for name in ("river", "reservoir")),
+    "experiments/baselines.py", "experiments/recursive_least_squares.py", "intervals/",
+)  # fmt: skip
+_OWN_CODE = (
+    *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
+    "agents/", "encoders/", "federation/", "games/", "mixing/", "seeds.py",
+)  # fmt: skip
+
+
+class Contest(NamedTuple):
+    """Which methods take part on a stream, by name.
+
+    kind: tells the results of one contest from another's; empty for the federation beside its peers.
+    methods: called with the stream and the kind, in whatever process a task is carried out.
+    code: files beside nashcast's own on which the results depend.
+    """
+
+    kind: str
+    methods: Callable[[Stream, str], Mapping[str, Method]]
+    code: tuple[Path, ...] = ()
+
+    def on(self, stream: Stream) -> dict[str, Method]:
+        return dict(self.methods(stream, self.kind))
+
+
+def _beside_peers(stream: Stream, kind: str) -> dict[str, Method]:
+    return all_methods()
+
+
+BESIDE_PEERS = Contest("", _beside_peers)
+
+
+class Task(NamedTuple):
+    stream: Declared
+    method: str
+    seed: int
+    contest: Contest = BESIDE_PEERS
+
+
+class Outcome(NamedTuple):
+    """result: see `combined`; None if the method was not run, and then why."""
+
+    stream: Declared
+    method: Method
+    result: dict[str, Any] | None
+    why: str = ""
+
+
+def evaluate(
+    streams: Sequence[Declared],
+    names: Sequence[str] | None,
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    contest: Contest = BESIDE_PEERS,
+    jobs: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Outcome]:
+    """names: of methods or families, None for all."""
+    outcomes: list[Outcome] = []
+    tasks: dict[Task, str] = {}
+    wanted: list[tuple[Declared, Method, list[Task]]] = []
+    for stream in streams:
+        digest = stream_digest(stream.open())
+        for method in chosen_methods(names, contest.on(stream.open())).values():
+            used = list(seeds if method.random else seeds[:1]) if method.installed else []
+            wanted.append((stream, method, [Task(stream, method.name, seed, contest) for seed in used]))
+            tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
+    # Seed by seed; of each the longest first, so that no long one is left at the end.
+    order = sorted(tasks, key=lambda task: (task.seed, -len(task.stream.open().targets), task.stream.label))
+    known = run_missing(
+        {tasks[task]: task for task in order}, carry_out, Results(folder / "results"), jobs=jobs,
+        progress=None if progress is None else partial(progress, "runs"),
+    )  # fmt: skip
+    for stream, method, own in wanted:
+        parts = [known[tasks[task]] for task in own]
+        why = next((part["failed"] for part in parts if "failed" in part), "") if own else method.missing
+        outcomes.append(Outcome(stream, method, None if why else combined(parts), why))
+    return outcomes
+
+
+def carry_out(task: Task) -> dict[str, Any]:
+    """One task, in whatever process this is. A method that fails is a result too, and says why."""
+    stream = task.stream.open()
+    method = task.contest.on(stream)[task.method]
+    rivals = task.method in (FEDERATION, PERSISTENCE) and not task.contest.kind
+    try:
+        found = score(method, task.stream, task.seed, rivals)
+        return found if method.traffic is None else found | method.traffic(stream)._asdict()
+    except Exception as error:
+        if method.family == "ours":
+            raise  # a fault of our own is not to be tabled
+        # Whatever somebody else's package raises on a stream, the others go on.
+        return {"failed": f"{type(error).__name__}: {error}"[:300]}
+
+
+def _key(task: Task, method: Method, digest: str) -> str:
+    own = bool(task.contest.kind) or method.family in ("ours", "agents", "experts")
+    installed = ""
+    if method.package:
+        with suppress(PackageNotFoundError):
+            installed = version(method.package)
+    what = {"stream": digest, "shift": task.stream.shift, "method": task.method, "seed": task.seed}
+    if task.contest.kind:
+        what |= {"agents": task.contest.kind, "owners": dict(task.stream.open().owners)}
+    return settings_key({**what, "package": installed, "code": code_digest(own, task.contest.code)})
+
+
+@lru_cache(maxsize=4)
+def code_digest(own: bool, more: tuple[Path, ...] = ()) -> str:
+    """Of the code a result depends on: a result of other code is not taken for one of this. more: files besides."""
+    root, found = Path(nashcast.__file__).parent, hashlib.sha256()
+    for path in more:
+        found.update(path.name.encode() + path.read_bytes())
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(_PEERS_CODE + _OWN_CODE if own else _PEERS_CODE):
+            found.update(name.encode() + path.read_bytes())
+    return found.hexdigest()[:16]

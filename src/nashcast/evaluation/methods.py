@@ -1,0 +1,40 @@
+"""Everything that is evaluated, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nashcast.datasets.suggest import near
+from nashcast.errors import InvalidInput
+from nashcast.evaluation import ours
+from nashcast.evaluation.method import Method
+from nashcast.evaluation.peers import experts, reservoir_peers, river_peers
+from nashcast.evaluation.peers.baselines import BASELINES
+from nashcast.evaluation.prequential import timed
+
+PERSISTENCE = "persistence"
+
+
+def all_methods() -> dict[str, Method]:
+    """In the order of the tables."""
+    simple = [Method(name, "baselines", whole=timed(rule)) for name, rule in BASELINES.items()]
+    found = [
+        *ours.methods(), *ours.agent_methods(), *simple, *experts.methods(), *river_peers.methods(),
+        *reservoir_peers.methods(),
+    ]  # fmt: skip
+    return {method.name: method for method in found}
+
+
+def chosen_methods(names: Sequence[str] | None, known: dict[str, Method]) -> dict[str, Method]:
+    """names: of methods or families, None for all. The federation and persistence are always among them."""
+    if names is None:
+        return known
+    families = list(dict.fromkeys(method.family for method in known.values()))
+    for name in names:
+        if name not in known and name not in families:
+            remedy = (
+                f"{near(name, [*families, *known])}The families are {', '.join(families)}; a method goes by its name."
+            )
+            raise InvalidInput("--methods", repr(name), remedy)
+    wanted = {*names, ours.FEDERATION, PERSISTENCE}
+    return {name: method for name, method in known.items() if name in wanted or method.family in wanted}

@@ -1,0 +1,1 @@
+"""Other forecasters and rules to stand beside."""

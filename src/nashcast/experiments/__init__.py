@@ -1,1 +1,0 @@
-"""Runs that show or measure what the mathematics does."""

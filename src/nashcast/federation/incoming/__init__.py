@@ -1,0 +1,1 @@
+"""What comes in: inputs, labels, texts and pictures, and what is doubtful among them."""

@@ -1,0 +1,1 @@
+"""Algorithm 1, and where its look-back game is played."""

@@ -1,0 +1,1 @@
+"""What a federation saves, and the files that hold it."""

@@ -1,0 +1,1 @@
+"""What a federation tells of itself: bounds, trust, health."""

@@ -1,0 +1,69 @@
+"""Trust that is added up when it is asked for, or after many steps: at every step it would cost too much."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nashcast.federation.members import Members, Mixture
+from nashcast.federation.views.trust import Sums, Trust, TrustLog, reported
+
+# Labelled steps that are added up together.
+_TOGETHER = 64
+
+
+class _Rows(NamedTuple):
+    """Labelled steps that are not added up yet."""
+
+    weights: np.ndarray  # as in `Mixture`, (rows, …)
+    experts: np.ndarray
+    awake: np.ndarray
+    shares: np.ndarray
+    forecasts: np.ndarray  # of the federation, (rows, y_dim)
+    targets: np.ndarray  # (rows, y_dim)
+
+
+class DeferredTrust:
+    """A `TrustLog` of mixtures, and the steps it does not know yet.
+
+    members: of the federation.   shares: shape of the agents' parts of the joint experts, (variants, agents).
+    """
+
+    def __init__(self, members: Members, y_dim: int, shares: tuple[int, int]):
+        self._members = members
+        K, M = members.experts.shape
+        self._log = TrustLog(M, y_dim)
+        self._rows = _Rows(
+            np.zeros((_TOGETHER, y_dim, K)), np.zeros((_TOGETHER, y_dim, K)), np.zeros((_TOGETHER, K), dtype=bool),
+            np.zeros((_TOGETHER, *shares, y_dim)), np.zeros((_TOGETHER, y_dim)), np.zeros((_TOGETHER, y_dim)),
+        )  # fmt: skip
+        self._count = 0
+
+    def learn(self, target: np.ndarray, forecast: np.ndarray, mixture: Mixture) -> None:
+        """The label of a forecast (y_dim,) of the federation came."""
+        for kept, value in zip(self._rows, (*mixture, forecast, target), strict=True):
+            kept[self._count] = value
+        self._count += 1
+        if self._count == _TOGETHER:
+            self._log.sums, self._count = self._added_up(), 0
+
+    def report(self, names: list[str], weights: np.ndarray, included: np.ndarray) -> list[Trust]:
+        """Changes nothing, so that a run that asks goes on bit for bit as one that does not."""
+        return reported(self._added_up() if self._count else self._log.sums, names, weights, included)
+
+    def _added_up(self) -> Sums:
+        rows, members = _Rows(*(kept[: self._count] for kept in self._rows)), self._members
+        mixture = Mixture(*rows[:4])
+        own, without = members.own(mixture), members.without(mixture)
+        return self._log.sums_with(rows.targets, rows.forecasts, own, without, members.present(rows.awake))
+
+    def save(self) -> dict[str, np.ndarray]:
+        rows = {f"rows.{name}": kept for name, kept in self._rows._asdict().items()}
+        return {**self._log.save(), **rows, "rows.count": np.array(self._count)}
+
+    def restore(self, fields) -> None:
+        rows = self._rows._asdict().items()
+        self._rows = _Rows(*(fields.take(f"rows.{name}", kept.shape, dtype=kept.dtype) for name, kept in rows))
+        self._count = int(fields.take("rows.count", (), dtype=np.int64, min=0, max=_TOGETHER - 1))
+        self._log.restore(fields)

@@ -1,0 +1,1 @@
+"""A federation as an estimator of river, scikit-learn or sktime."""

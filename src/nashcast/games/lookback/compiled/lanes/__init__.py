@@ -1,0 +1,1 @@
+"""Sixteen agents in one number."""

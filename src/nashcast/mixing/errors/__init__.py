@@ -1,0 +1,1 @@
+"""Errors of experts in units of their usual size."""

@@ -1,0 +1,1 @@
+"""The published code's form: its draws, its game, its departures from the theorem."""

@@ -1,0 +1,1 @@
+"""The broker's program and process."""

@@ -1,0 +1,1 @@
+"""The joint game with agents elsewhere."""

@@ -1,0 +1,54 @@
+"""The hub's public log of one run: events that are to be published, and those that are to be kept for later readers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nashcast.remote.wire.format import pack, unpack
+from nashcast.remote.wire.joint.joint_messages import Event, LogPart, Told, event_bytes
+
+
+class EventLog:
+    """run: names it.   number: of the next event."""
+
+    def __init__(self, run: int):
+        self.run, self.number = run, 0
+        self._unsaid: list[bytes] = []  # not published yet
+        self._unkept: list[bytes] = []  # not in the durable log yet
+        self._keeping = b""  # the part on its way there: it may be lost with the hub
+
+    def add(self, event: Event) -> None:
+        data = event_bytes(event)
+        self._unsaid.append(data)
+        self._unkept.append(data)
+        self.number += 1
+
+    def told(self, ask: str, players: bytes = b"") -> bytes:
+        """A message with all that was not published yet."""
+        events, self._unsaid = tuple(self._unsaid), []
+        return pack(Told(self.run, self.number - len(events), events, ask, players))
+
+    @property
+    def unsaid(self) -> bool:
+        return bool(self._unsaid)
+
+    def part(self, step: int) -> bytes:
+        """What is to be kept now."""
+        events, self._unkept = tuple(self._unkept), []
+        self._keeping = pack(LogPart(self.run, step, self.number - len(events), events))
+        return self._keeping
+
+    def save(self) -> dict[str, np.ndarray]:
+        """After `part`."""
+        unsaid = pack(Told(self.run, self.number - len(self._unsaid), tuple(self._unsaid), "", b""))
+        parts = {"unsaid": np.frombuffer(unsaid, np.uint8), "keeping": np.frombuffer(self._keeping, np.uint8)}
+        return {"run": np.array(self.run), "number": np.array(self.number), **parts}
+
+    def restore(self, fields) -> None:
+        self.run = int(fields.take("run", (), dtype=np.int64, min=0))
+        self.number = int(fields.take("number", (), dtype=np.int64, min=0))
+        unsaid = unpack(fields.take("unsaid", (None,), dtype=np.uint8).tobytes(), (Told,))
+        fields.require("unsaid", unsaid.number + len(unsaid.events) == self.number, "events of another number")
+        keeping = fields.take("keeping", (None,), dtype=np.uint8).tobytes()
+        kept = list(unpack(keeping, (LogPart,)).events) if keeping else []
+        self._unsaid, self._unkept = list(unsaid.events), kept  # kept once more: readers take each event once

@@ -1,0 +1,1 @@
+"""The look-back game with agents elsewhere."""

@@ -1,0 +1,1 @@
+"""One self-contained page for a record."""

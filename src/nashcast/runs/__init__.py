@@ -1,0 +1,1 @@
+"""Runs of a described federation on its stream, and sweeps over many settings."""

@@ -1,0 +1,1 @@
+"""Who may connect, how often, with which token."""

@@ -1,0 +1,1 @@
+"""Snapshots, replays and warm starts."""

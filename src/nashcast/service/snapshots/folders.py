@@ -1,0 +1,78 @@
+"""Snapshots on disk: a folder of files each, complete or absent, with checksums kept in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from nashcast.errors import InvalidInput, NashcastError
+from nashcast.service.journal.schema import JournalUnwritable
+from nashcast.service.workers.live import Live
+
+FOLDER = "snapshots"
+# Automatic snapshots that are kept: should the newest be damaged, the one before it and more of the journal do.
+KEPT = 2
+
+
+def write_snapshot(journal: Path, stream: int, live: Live, seq: int) -> tuple[str, str]:
+    """To be called between `learn` and `predict`. Returns the folder's name, and digests of its files as JSON.
+
+    journal: the journal's folder.   seq: place of the entry that was learnt last.
+    """
+    home = journal / FOLDER
+    folder = f"s{stream}-{seq:012d}-{secrets.token_hex(4)}"
+    partial = home / f"{folder}.partial"
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        partial.mkdir(mode=0o700)
+        live.save(partial)
+        files = {path.name: _digest(path) for path in sorted(partial.iterdir())}
+        partial.rename(home / folder)
+        _sync(home)
+    except (OSError, InvalidInput) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise JournalUnwritable(f"no snapshot can be written: {error}.") from error
+    return folder, json.dumps(files)
+
+
+def remove_folder(journal: Path, folder: str) -> None:
+    shutil.rmtree(journal / FOLDER / folder, ignore_errors=True)
+
+
+def remove_unreferenced(journal: Path, known: Collection[str]) -> None:
+    """Snapshot folders that the journal does not list: they were being written when the service was killed."""
+    home = journal / FOLDER
+    for path in home.iterdir() if home.is_dir() else ():
+        if path.name not in known:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def check_snapshot(journal: Path, snapshot: dict) -> Path:
+    """Its folder. Raises NashcastError if a file is missing or not what was written."""
+    folder = journal / FOLDER / snapshot["folder"]
+    for name, digest in json.loads(snapshot["files"]).items():
+        path = folder / name
+        try:
+            sound = _digest(path) == digest
+        except OSError:
+            sound = False
+        if not sound:
+            raise NashcastError(f"the snapshot of step {snapshot['step']} is damaged: {path} is not what was written.")
+    return folder
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
