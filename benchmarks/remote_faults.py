@@ -21,14 +21,14 @@ import numpy as np
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "explanation" / "remote-faults.md"
 BEGIN, END = "<!-- written by benchmarks/remote_faults.py -->", "<!-- until here -->"
-sys.path[:0] = [str(HERE), str(HERE.parent / "tests"), str(HERE.parent / "tests" / "remote")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 from run import processor  # noqa: E402
 
-from crew import Crew, members  # noqa: E402
-from crew_processes import die_with_parent, enter_network  # noqa: E402
 from nashcast import Game, __version__  # noqa: E402
-from networks import Cable  # noqa: E402
+from support.remote.networks import Cable  # noqa: E402
+from support.remote.processes.crew import Crew, members  # noqa: E402
+from support.remote.processes.crew_processes import die_with_parent, enter_network  # noqa: E402
 
 GAMES = {"central": (Game(lookback=3), "features"), "spread": (Game(lookback=3, placement="spread"), "sums")}
 # Steps between two kills, steps for which one may be away on a busy machine, and least seconds of a step.

@@ -1,12 +1,9 @@
 """What holds for all tests."""
 
-from pathlib import Path
-
 import pytest
 
 # Assertions of the helpers tell what they compared, as those of tests do.
-_FILES = Path(__file__).parent.rglob("*.py")
-pytest.register_assert_rewrite(*{path.stem for path in _FILES if not path.stem.startswith(("test_", "conf", "__"))})
+pytest.register_assert_rewrite("support")
 
 
 def pytest_ignore_collect(collection_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from extras import skip_if
+from support.extras import skip_if
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

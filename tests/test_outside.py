@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import nashcast
-from extras import skip_if
+from support.extras import skip_if
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

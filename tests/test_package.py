@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import nashcast
-from extras import skip_if
 from nashcast import seeds
 from nashcast.cli.main import main
-from page_examples import printed
+from support.extras import skip_if
+from support.page_examples import printed
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import nashcast
-from extras import skip_if
 from nashcast.cli.main import parser
 from nashcast.cli.shared.parsing import Misuse
-from page_examples import printed
+from support.extras import skip_if
+from support.page_examples import printed
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -18,7 +18,7 @@ from speed.random_games import RandomGame, random_game
 # The dense theorem costs (N·features)³ a step and agent: beyond this it would be all one measures.
 DENSE_UP_TO = 20
 # The paper's dense matrices live with the tests, as their oracle.
-ORACLE = Path(__file__).parents[2] / "tests" / "reference" / "dense_game.py"
+ORACLE = Path(__file__).parents[2] / "tests" / "support" / "reference" / "dense_game.py"
 
 
 class Case(NamedTuple):

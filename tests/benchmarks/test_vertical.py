@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from private_information import vertical
 
-from extras import skip_if
 from nashcast.datasets import Stream, air_quality
-from recorded import recorded_folder
+from support.extras import skip_if
+from support.recorded import recorded_folder
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import nashcast.cli.main
 from nashcast.cli import data
 from nashcast.cli.main import main
 from nashcast.datasets.files.known_files import KnownFile
-from recorded import recorded_folder
+from support.recorded import recorded_folder
 
 CONTENT = b"date,a\n1,2\n2,3\n3,5\n"
 TOY = KnownFile(

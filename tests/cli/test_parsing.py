@@ -10,12 +10,12 @@ from importlib.util import find_spec
 
 import pytest
 
-from extras import skip_if
 from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.cli.main import main, parser
 from nashcast.cli.shared import colours
 from nashcast.cli.shared.checkout import from_checkout
 from nashcast.cli.shared.parsing import Parser
+from support.extras import skip_if
 
 
 def every_parser():

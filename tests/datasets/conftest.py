@@ -2,7 +2,7 @@
 
 import pytest
 
-from recorded import recorded_folder
+from support.recorded import recorded_folder
 
 
 @pytest.fixture

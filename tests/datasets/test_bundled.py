@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from extras import skip_if
 from nashcast.datasets import approval, co2, el_nino, laser, open_stream, sp500, sunspots
 from nashcast.datasets.files import package_files
 from nashcast.datasets.recorded.recordings import RECORDINGS, recording
+from support.extras import skip_if
 
 
 def columns(dataset, file):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from extras import skip_if
 from nashcast import datasets
 from nashcast.datasets import catalogue, concept_shift, open_stream
 from nashcast.datasets.catalog import REQUIRED, entry
 from nashcast.datasets.recorded.recordings import RECORDINGS
+from support.extras import skip_if
 
 NAMES = [
     "periodic",

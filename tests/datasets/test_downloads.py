@@ -11,7 +11,7 @@ import nashcast as nc
 from nashcast.datasets.files.download import CHUNK, download
 from nashcast.datasets.files.known_files import KnownFile
 from nashcast.datasets.files.library import add, fetch
-from servers import (
+from support.servers import (
     altered,
     drops,
     far_longer,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from extras import skip_if
 from nashcast.datasets import Stream, air_quality, bank_of_canada, ett, four_owners, open_stream, simulated_owners, tmy3
 from nashcast.datasets.owners import check_owners
 from nashcast.datasets.recorded.air_quality_file import read_air_quality
+from support.extras import skip_if
 
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 

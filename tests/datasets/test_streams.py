@@ -25,7 +25,7 @@ from nashcast.datasets import (
 
 
 def test_concept_shift_is_the_traces_series():
-    from golden import trace
+    from support.golden import trace
 
     g = trace("fixed2_concept2d_nogame")
     rounds = int(g["rounds"])
@@ -42,7 +42,7 @@ def test_one_target_of_the_two():
 
 
 def test_the_logistic_map_is_the_traces_series_to_the_last_digit():
-    from golden import trace
+    from support.golden import trace
 
     g = trace("rfn2_logistic_nash")
     stream = logistic_map(int(g["rounds"]))

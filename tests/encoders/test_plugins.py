@@ -22,7 +22,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from encoding import encode_step
 from nashcast.encoders import Callable, Noise
 from nashcast.encoders.adapters.onnx import OnnxModel
 from nashcast.encoders.adapters.river import RiverModel
@@ -30,6 +29,7 @@ from nashcast.encoders.adapters.sklearn import SklearnRegressor, SklearnTransfor
 from nashcast.encoders.black_box.forecaster import Forecaster
 from nashcast.encoders.http.embeddings import Embeddings
 from nashcast.errors import InvalidInput, NashcastError
+from support.encoding import encode_step
 
 X_DIM = 3
 INPUTS = np.random.default_rng(5).standard_normal((90, X_DIM))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encoding import encode_step
 from nashcast import InvalidInput
 from nashcast.encoders.base import Noise
 from nashcast.encoders.network.attention import Dropout, attend, attend_backward
 from nashcast.encoders.network.pretrain import Training, _network, pretrain_on_sequences, pretrain_transformer
 from nashcast.encoders.network.transformer import Transformer, weight_shapes
+from support.encoding import encode_step
 
 # x_dim, y_dim, features, context: widths 1, 2, 4, 6 and an odd one above 1, so one head and two.
 CASES = [

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from encoding import encode_step
-from federations import random_agents, random_settings, random_stream
 from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Participant
 from nashcast.mixing.mixture_weights import mixture_weights
+from support.encoding import encode_step
+from support.federations import random_agents, random_settings, random_stream
 
 HERE = Path(__file__).parent
 LINEAR = nc.encoders.Linear()

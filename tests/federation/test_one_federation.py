@@ -7,7 +7,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.encoders import BuiltEncoder
-from streams_of_owners import four_owners
+from support.streams_of_owners import four_owners
 
 
 class Broken:

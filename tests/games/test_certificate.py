@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from games import random_game
-from reference import best_response
+from support.games import random_game
+from support.reference import best_response
 
 
 @pytest.mark.parametrize("seed", range(15))

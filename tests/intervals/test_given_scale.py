@@ -8,7 +8,7 @@ from nashcast.agents.expected_distance import distance, expected_distance
 from nashcast.encoders.base import Quantiles
 from nashcast.intervals import Intervals
 from nashcast.intervals.residuals import PRIOR
-from reference.intervals import plain_widths
+from support.reference.intervals import plain_widths
 
 COVERAGES = (0.8, 0.9, 0.95)
 

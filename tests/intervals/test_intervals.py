@@ -7,7 +7,7 @@ import nashcast as nc
 from nashcast.intervals import Intervals
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.intervals.residuals import PRIOR
-from reference.intervals import plain_widths
+from support.reference.intervals import plain_widths
 
 NOMINAL = np.array(COVERAGES)
 STEPS = 2000

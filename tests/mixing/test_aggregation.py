@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-import plain_rules as plain
 from nashcast.mixing.aggregation import RULES, aggregation_rule
 from nashcast.mixing.windowed_weights import DISCOUNTS, RIDGES
+from support import plain_rules as plain
 
 CONVEX = ["exponential", "fixed-share", "boa", "ml-poly", "log-score"]
 

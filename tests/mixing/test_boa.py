@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import plain_rules as plain
 from nashcast.mixing import boa
 from nashcast.mixing.errors import error_scale
+from support import plain_rules as plain
 
 
 def test_equal_priors_give_the_plain_loop_in_every_column():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import plain_rules as plain
 from nashcast.mixing import ml_poly
 from nashcast.mixing.aggregation import aggregation_rule
 from nashcast.mixing.errors import error_scale
+from support import plain_rules as plain
 
 
 def run(forecasts, targets, awake=None, labelled=None):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from golden import trace
 from nashcast.datasets import Stream
 from nashcast.encoders.network.transformer import Transformer, weight_shapes
 from nashcast.games.moments.features import echo_moments, relu_moments
@@ -16,8 +15,9 @@ from nashcast.paper.published.published_game import PublishedGame, play_publishe
 from nashcast.paper.published.published_run import PublishedSeries, PublishedSettings, replay_published
 from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line, row, rows
-from recorded import recorded_data
-from reference import dense_game
+from support.golden import trace
+from support.recorded import recorded_data
+from support.reference import dense_game
 
 NO_SAMPLES = Sampler(0, np.empty((1, 1, 1, 1)), np.empty((1, 1, 1)), 0.0)
 RNG = np.random.Generator(np.random.PCG64(11))

@@ -7,7 +7,7 @@ import pytest
 from nashcast.cli.main import main
 from nashcast.paper.studies.table import ROW_KEYS
 from nashcast.records import study as records
-from recorded import recorded_data
+from support.recorded import recorded_data
 
 
 def reproduced(capsys, *arguments):

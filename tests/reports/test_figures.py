@@ -13,7 +13,7 @@ from nashcast import InvalidInput
 from nashcast.records.study import Figure, Line, Panel
 from nashcast.reports.figures import COLUMN_WIDTH, draw, figure_on_paper
 from nashcast.reports.looks import looks
-from studies import example, hostile, many_panels
+from support.studies import example, hostile, many_panels
 
 
 def legend_texts(legend):

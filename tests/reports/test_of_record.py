@@ -10,7 +10,7 @@ from nashcast.reports.figures import figure_on_paper
 from nashcast.reports.of_record import study_of
 from nashcast.reports.of_run import study_of_run
 from nashcast.reports.terminal import text_table
-from studies import example, run
+from support.studies import example, run
 
 
 def study_from(**options):

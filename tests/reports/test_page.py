@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from browsing import launched, overflow
 from nashcast import InvalidInput
 from nashcast.records.study import Column, Figure, Line, Panel, Table, write
 from nashcast.reports.looks import looks
 from nashcast.reports.page.page_plots import LETTERS, plots
 from nashcast.reports.page.write import html_page, write_page
-from studies import EVIL, TABLE, example, hostile, many_panels
+from support.browsing import launched, overflow
+from support.studies import EVIL, TABLE, example, hostile, many_panels
 
 pytestmark = pytest.mark.slow
 WIDE, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}

@@ -6,7 +6,7 @@ from nashcast.records.study import Column, Table
 from nashcast.reports.formats import cell, flat, legend, size
 from nashcast.reports.markdown import markdown_page, markdown_table
 from nashcast.reports.terminal import text_table
-from studies import EVIL, TABLE, example, hostile
+from support.studies import EVIL, TABLE, example, hostile
 
 INF, NAN = float("inf"), float("nan")
 CELLS = [

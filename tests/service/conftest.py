@@ -2,10 +2,10 @@
 
 import pytest
 
-from asking import SCOPES
-from browsing import launched
 from nashcast.service.http.access.tokens import TokenFile
-from served import FILE, Served
+from support.browsing import launched
+from support.service.asking import SCOPES
+from support.service.served import FILE, Served
 
 WIDE = FILE.replace("x_dim = 1", "x_dim = 2").replace("y_dim = 1", "y_dim = 2")
 

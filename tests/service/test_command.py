@@ -15,7 +15,7 @@ from nashcast.config.config import load
 from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.streams.settings import SERVE, load_served
 from nashcast.service.workers.factory import make_federation
-from served import FILE, MEMBERS, Served, federation_file
+from support.service.served import FILE, MEMBERS, Served, federation_file
 
 PAGES = Path(__file__).parents[2] / "docs"
 

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from served import Served, series
+from support.service.served import Served, series
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -11,7 +11,7 @@ import pytest
 from nashcast.cli.main import parser
 from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.streams.settings import load_served
-from served import Served
+from support.service.served import Served
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "serve.md").read_text()

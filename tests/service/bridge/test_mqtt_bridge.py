@@ -9,10 +9,10 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from bridging import Bridging, targets, until
 from nashcast.cli.main import main
-from real_brokers import Mosquitto, free_port
-from served import Served, series
+from support.service.bridging import Bridging, targets, until
+from support.service.real_brokers import Mosquitto, free_port
+from support.service.served import Served, series
 
 FROM = '[mqtt]\nurl = "{url}"\n[[from]]\ntopic = "in/+"\nstream = "{{1}}"\n'
 TO = '[[to]]\nstream = "fed*"\ntopic = "out/{stream}"\nretain = true\n'

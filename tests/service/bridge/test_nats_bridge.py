@@ -7,10 +7,10 @@ import threading
 import nats
 import pytest
 
-from bridging import Bridging, targets, until
 from nashcast.cli.main import main
-from real_brokers import NatsServer, free_port
-from served import Served, series
+from support.service.bridging import Bridging, targets, until
+from support.service.real_brokers import NatsServer, free_port
+from support.service.served import Served, series
 
 FROM = '[nats]\nurl = "{url}"\n[[from]]\nsubject = "in.*"\nstream = "{{1}}"\n{more}'
 TO = '[[to]]\nstream = "*"\nsubject = "out.{stream}"\n'

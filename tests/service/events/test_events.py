@@ -7,8 +7,8 @@ import sqlite3
 from nashcast import Client
 from nashcast.service.events.kinds import EVENTS
 from nashcast.service.workers.computing import changes
-from running import Running
-from served import FILE, Served, drifting
+from support.service.running import Running
+from support.service.served import FILE, Served, drifting
 
 
 def logged(folder, kinds=tuple(EVENTS)):

@@ -15,7 +15,7 @@ from nashcast.service.events import delivery as delivering
 from nashcast.service.events.delivery import Delivery
 from nashcast.service.events.webhooks import Webhook, read_webhooks
 from nashcast.service.journal.journal import Journal, Recorded
-from served import FILE, Served, drifting
+from support.service.served import FILE, Served, drifting
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from asking import ONE
 from nashcast import Client
 from nashcast.service.http.access.connections import ConnectionLimit
 from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.http.bodies import BadJson, parse_json
-from served import Served
+from support.service.asking import ONE
+from support.service.served import Served
 
 
 def test_silent_connections_from_one_address_leave_room_for_others_and_little_in_the_log(tmp_path):

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from asking import ONE, ask, refused
-from served import entries
+from support.service.asking import ONE, ask, refused
+from support.service.served import entries
 
 FUZZED = [
     (b"", 400, "text that is not JSON"),

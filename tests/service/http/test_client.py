@@ -9,7 +9,7 @@ import pytest
 
 from nashcast import Client, InvalidInput
 from nashcast.client import ServiceRefused
-from served import FILE, Served, entries, recorded, series, uninterrupted
+from support.service.served import FILE, Served, entries, recorded, series, uninterrupted
 
 VALUES = series(120)
 

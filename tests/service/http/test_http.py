@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from asking import ONE, SCOPES, ask, refused
 from nashcast import Client, InvalidInput
 from nashcast.cli.main import main
 from nashcast.client import ServiceRefused
 from nashcast.service.http.access.rates import Rates
 from nashcast.service.http.server import Address, bind, check_address
-from served import MEMBERS, Served, series
+from support.service.asking import ONE, SCOPES, ask, refused
+from support.service.served import MEMBERS, Served, series
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from nashcast.service.http.access.tokens import TokenFile
-from served import FILE, Served
+from support.service.served import FILE, Served
 
 EXAMPLES = os.environ.get("NASHCAST_EXAMPLES", "8")
 

@@ -8,8 +8,8 @@ import pytest
 
 from nashcast import Client
 from nashcast.cli.main import main
-from running import Running, filled, forecasts
-from served import FILE, Served, entries, recorded, series, uninterrupted
+from support.service.running import Running, filled, forecasts
+from support.service.served import FILE, Served, entries, recorded, series, uninterrupted
 
 
 def test_a_backup_taken_while_observations_come_in_is_served_as_it_is(tmp_path, capsys):

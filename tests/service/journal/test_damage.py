@@ -12,8 +12,8 @@ from nashcast.cli.main import main
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.writer import Failed
-from running import Running, filled, forecasts
-from served import FILE, entries
+from support.service.running import Running, filled, forecasts
+from support.service.served import FILE, entries
 
 
 def test_a_truncated_snapshot_is_passed_over_for_an_older_one_and_logged(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from nashcast import NashcastError
 from nashcast.client import ServiceRefused
 from nashcast.service.journal.writer import Failed
-from running import Running
-from served import FILE, Served, entries, recorded, series, uninterrupted
+from support.service.running import Running
+from support.service.served import FILE, Served, entries, recorded, series, uninterrupted
 
 VALUES = series(20_000)
 

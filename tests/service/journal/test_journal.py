@@ -12,8 +12,8 @@ from nashcast.errors import NashcastError
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import MIGRATIONS, VERSION
 from nashcast.service.streams.intake import Conflict
-from running import Running, filled, forecasts
-from served import DEFAULT, FILE, PAPERS, RULE, Served, entries, recorded, series, uninterrupted
+from support.service.running import Running, filled, forecasts
+from support.service.served import DEFAULT, FILE, PAPERS, RULE, Served, entries, recorded, series, uninterrupted
 
 # The tables of the first version, with what the one stream has.
 BACK_TO_1 = """

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nashcast.client import ServiceRefused
-from nursery import Forked, Nursery
-from served import Served, entries, recorded, uninterrupted
+from support.service.nursery import Forked, Nursery
+from support.service.served import Served, entries, recorded, uninterrupted
 
 KILLS = int(os.environ.get("NASHCAST_KILLS", "15"))
 PRODUCERS = 4

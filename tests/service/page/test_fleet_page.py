@@ -8,8 +8,8 @@ import pytest
 
 from nashcast import Client
 from nashcast.service.http.access.tokens import TokenFile
-from paging import opened, until
-from served import FILE, Served, series
+from support.service.paging import opened, until
+from support.service.served import FILE, Served, series
 
 pytestmark = pytest.mark.slow
 PICTURES = os.environ.get("NASHCAST_PICTURES")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nashcast.service.http.access.tokens import TokenFile
-from paging import (
+from support.service.paging import (
     BROKEN_LINE,
     EVIL,
     STEPS_DRAWN,
@@ -21,7 +21,7 @@ from paging import (
     text_of,
     until,
 )
-from served import FILE, Served, series
+from support.service.served import FILE, Served, series
 
 pytestmark = pytest.mark.slow
 

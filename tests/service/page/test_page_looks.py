@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asking import ask
-from browsing import overflow
 from nashcast.service.page.pages import pages
-from paging import at_step, live, opened, staged, text_of, until
-from served import series
+from support.browsing import overflow
+from support.service.asking import ask
+from support.service.paging import at_step, live, opened, staged, text_of, until
+from support.service.served import series
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from paging import at_step, live, opened, text_of, until
-from served import Served
+from support.service.paging import at_step, live, opened, text_of, until
+from support.service.served import Served
 
 pytestmark = pytest.mark.slow
 AHEAD = """

@@ -19,7 +19,7 @@ from nashcast.client import ServiceRefused
 from nashcast.config.hub_config import load
 from nashcast.remote.broker.enrolling import enrolment
 from nashcast.service.streams.settings import load_served
-from served import Served, entries, recorded, series
+from support.service.served import Served, entries, recorded, series
 
 MEMBERS = (
     Organisation("rain-lab", "random_features", {"features": 3, "noise": 0.1}, "sums", window=6),

@@ -4,10 +4,10 @@ import signal
 import time
 
 import pytest
+from test_many_streams import folder_of, pairs, until
 
 from nashcast import Client
-from served import FILE, Served, series
-from test_many_streams import folder_of, pairs, until
+from support.service.served import FILE, Served, series
 
 VENDOR = """
 import ctypes, os, sys, time

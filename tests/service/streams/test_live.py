@@ -10,7 +10,7 @@ from nashcast.service.streams.settings import load_served
 from nashcast.service.workers.factory import make_federation
 from nashcast.service.workers.live import Live, agent_state
 from nashcast.service.workers.scores import FIRST_AGENT, Scores
-from served import DEFAULT, FILE, PAPERS, federation_file, series
+from support.service.served import DEFAULT, FILE, PAPERS, federation_file, series
 
 AGENTS = """
 [[agents]]

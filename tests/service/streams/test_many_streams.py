@@ -12,8 +12,8 @@ import pytest
 
 from nashcast import Client, default_federation
 from nashcast.client import ServiceRefused
-from served import DEFAULT, FILE, Served, series, uninterrupted
-from served import entries as read_entries
+from support.service.served import DEFAULT, FILE, Served, series, uninterrupted
+from support.service.served import entries as read_entries
 
 SETTINGS = {"seed": 7, "serve": {"x_dim": 1, "y_dim": 1}, "agents": [{"encoder": "trend"}, {"encoder": "linear"}]}
 

@@ -1,0 +1,1 @@
+"""Hubs, agents and brokers to test with."""

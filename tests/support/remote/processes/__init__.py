@@ -1,0 +1,1 @@
+"""Hubs and agents in processes of their own."""

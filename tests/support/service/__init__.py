@@ -1,0 +1,1 @@
+"""A service to test against, and its callers."""
