@@ -22,8 +22,8 @@ import numpy as np
 
 import nashcast
 from nashcast.evaluation.declared import Declared, check_streams, declared_streams, warmup_share
+from nashcast.evaluation.federation_methods import federation
 from nashcast.evaluation.method import problem_of
-from nashcast.evaluation.ours import federation
 from nashcast.evaluation.peers.experts import expert_forecasts
 from nashcast.evaluation.prequential import forecast_all, warmup_steps
 from nashcast.evaluation.significance import diebold_mariano

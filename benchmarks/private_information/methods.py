@@ -14,8 +14,8 @@ from nashcast.config.build import stream_digest
 from nashcast.datasets import Stream
 from nashcast.datasets.owners import check_owners
 from nashcast.evaluation.evaluate import Contest
+from nashcast.evaluation.federation_methods import FEDERATION, WITHOUT_GAME, federation
 from nashcast.evaluation.method import Method, Whole, one
-from nashcast.evaluation.ours import FEDERATION, WITHOUT_GAME, federation
 from nashcast.evaluation.peers.baselines import BASELINES
 from nashcast.evaluation.prequential import timed
 from nashcast.federation.federation import Federation

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from nashcast.evaluation.evaluate import Outcome
+from nashcast.evaluation.federation_methods import FEDERATION, WITHOUT_GAME
 from nashcast.evaluation.methods import PERSISTENCE
-from nashcast.evaluation.ours import FEDERATION, WITHOUT_GAME
 from nashcast.evaluation.rows import KEYS, SURE, rows_of
 from private_information import methods
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from nashcast.evaluation.declared import Declared, together, warmup_share
+from nashcast.evaluation.federation_methods import FEDERATION
 from nashcast.evaluation.methods import PERSISTENCE
-from nashcast.evaluation.ours import FEDERATION
 from nashcast.evaluation.rows import SURE
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 from private_information import methods

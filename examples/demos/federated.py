@@ -23,12 +23,12 @@ from nashcast.cli.shared.printed import print_json
 from nashcast.cli.shared.progress import Progress
 from nashcast.datasets import Stream, concept_shift
 from nashcast.errors import NashcastError
-from nashcast.federation.lookback.post import Message
+from nashcast.federation.lookback.transport import Message
 from nashcast.federation.paper import LookbackGame, paper_federation
 from nashcast.remote.broker.running.server import EmbeddedBroker
 from nashcast.remote.hub.lookback.hub import Hub
 from nashcast.remote.owner.warm_up import warm_up
-from nashcast.runs.run import error_of, persistence_error
+from nashcast.runs.single_run import error_of, persistence_error
 
 STEPS = 200
 GAME = LookbackGame(lookback=3, placement="spread")

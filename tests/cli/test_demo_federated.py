@@ -15,7 +15,7 @@ from demos.organisations import sent_names
 
 from nashcast.cli.main import main
 from nashcast.datasets import concept_shift
-from nashcast.federation.lookback.post import Message
+from nashcast.federation.lookback.transport import Message
 
 pytestmark = pytest.mark.slow
 

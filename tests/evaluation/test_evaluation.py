@@ -12,7 +12,7 @@ from nashcast.datasets import Stream, concept_shift, logistic_map
 from nashcast.datasets.catalog import entry
 from nashcast.datasets.recorded.recordings import RECORDINGS
 from nashcast.evaluation import evaluate as evaluation
-from nashcast.evaluation import ours
+from nashcast.evaluation import federation_methods
 from nashcast.evaluation.declared import (
     Declared,
     check_streams,
@@ -27,7 +27,7 @@ from nashcast.evaluation.methods import all_methods, chosen_methods
 from nashcast.evaluation.peers.baselines import BASELINES
 from nashcast.evaluation.peers.experts import Experts, expert_forecasts
 from nashcast.evaluation.peers.interval_rivals import RIVALS
-from nashcast.evaluation.peers.past import Past
+from nashcast.evaluation.peers.model_inputs import Past
 from nashcast.evaluation.prequential import forecast_all, run, timed
 from nashcast.evaluation.rows import KEYS, head_to_head, overview, rows_of, summary
 from nashcast.evaluation.scoring import combined, packed, score, unpacked
@@ -381,16 +381,16 @@ def test_peers_see_the_past_standardised_and_nothing_else():
 
 
 def test_the_federation_is_there_and_its_agents_are_diverse():
-    assert ours.FEDERATION in all_methods()
-    assert len(ours.names()) >= 5
+    assert federation_methods.FEDERATION in all_methods()
+    assert len(federation_methods.names()) >= 5
     assert set(PEERS) < set(FAMILIES)
     wide = Problem(20, 1, np.zeros(1))
-    assert ours.federation(wide, 1).predict_one(np.ones(20)) == 0.0
+    assert federation_methods.federation(wide, 1).predict_one(np.ones(20)) == 0.0
 
 
 def test_the_experts_are_those_that_the_federation_mixes():
     stream = small(50, 2)
-    federation, experts = ours.federation(problem_of(stream), 3), Experts(problem_of(stream), 3)
+    federation, experts = federation_methods.federation(problem_of(stream), 3), Experts(problem_of(stream), 3)
     for x, y in zip(stream.inputs, stream.targets, strict=True):
         forecast = federation.predict_one(x)
         said = expert_forecasts(federation, x)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.paper.many import Options, Outcome, Task, mean, outcomes, spread
+from nashcast.paper.parallel_runs import Options, Outcome, Task, mean, outcomes, spread
 from nashcast.paper.runs import ANCHORED, OURS, run
 from nashcast.paper.settings import row
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from nashcast.paper.many import Options, Task, outcomes
+from nashcast.paper.parallel_runs import Options, Task, outcomes
 from nashcast.paper.settings import row
 settings = list(row("rfn", "logistic", 2, False).settings())[:1200]
 outcomes([Task(each, 2024) for each in settings], Options(Path(sys.argv[1]), jobs=2), "test")

@@ -12,7 +12,7 @@ from PIL import Image
 from nashcast import InvalidInput
 from nashcast.records.study import Figure, Line, Panel
 from nashcast.reports.figures import COLUMN_WIDTH, draw, figure_on_paper
-from nashcast.reports.looks import looks
+from nashcast.reports.line_styles import looks
 from support.studies import example, hostile, many_panels
 
 

@@ -7,8 +7,8 @@ from nashcast import InvalidInput
 from nashcast.records.folder import Record, write_record
 from nashcast.records.study import write
 from nashcast.reports.figures import figure_on_paper
-from nashcast.reports.of_record import study_of
-from nashcast.reports.of_run import study_of_run
+from nashcast.reports.record_study import study_of
+from nashcast.reports.run_study import study_of_run
 from nashcast.reports.terminal import text_table
 from support.studies import example, run
 

@@ -11,7 +11,7 @@ import pytest
 
 from nashcast import InvalidInput
 from nashcast.records.study import Column, Figure, Line, Panel, Table, write
-from nashcast.reports.looks import looks
+from nashcast.reports.line_styles import looks
 from nashcast.reports.page.page_plots import LETTERS, plots
 from nashcast.reports.page.write import html_page, write_page
 from support.browsing import launched, overflow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nashcast.records.study import Figure, Line, Panel
-from nashcast.reports.looks import COLOURS, FIXED, looks
+from nashcast.reports.line_styles import COLOURS, FIXED, looks
 from nashcast.reports.series import drawable, few_ticks, legend_labels, thin
 
 

@@ -11,7 +11,7 @@ from nashcast.config.config_changes import changed
 from nashcast.datasets import concept_shift
 from nashcast.federation.compiled.replay import replay
 from nashcast.records.runs import read_run
-from nashcast.runs.run import check_folder, error_of, run, save, skill
+from nashcast.runs.single_run import check_folder, error_of, run, save, skill
 
 DOCUMENT = {
     "name": "by hand and by file",

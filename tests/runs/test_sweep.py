@@ -14,7 +14,7 @@ import pytest
 import nashcast as nc
 from nashcast.datasets.lagged import WARMUP
 from nashcast.records.results import Results
-from nashcast.runs.run import run
+from nashcast.runs.single_run import run
 from nashcast.runs.sweep import load_plan, run_here, run_of, score
 from nashcast.runs.sweep_grid import choices, parse_sweep, split_at
 from nashcast.runs.sweep_table import gameless_runs, rank, row_of, table

@@ -88,7 +88,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 def run(chosen: argparse.Namespace) -> None:
     from nashcast.evaluation.evaluate import SEEDS
-    from nashcast.evaluation.ours import WITHOUT_GAME
+    from nashcast.evaluation.federation_methods import WITHOUT_GAME
     from nashcast.records import study as records
 
     begun = time.monotonic()

@@ -95,7 +95,7 @@ def toml(value: Any) -> str:
 
 def main(chosen: argparse.Namespace) -> None:
     from nashcast.config.config import load
-    from nashcast.runs.run import check_folder, run, save
+    from nashcast.runs.single_run import check_folder, run, save
 
     if chosen.target or not chosen.file.endswith(".toml"):
         table_file.run(chosen)
@@ -162,7 +162,7 @@ def kind_of(settings: dict) -> str:
 
 
 def error_line(label: str, error: float, base: float) -> str:
-    from nashcast.runs.run import diverged, skill
+    from nashcast.runs.single_run import diverged, skill
 
     if diverged(error, base):
         return f"  {label[:WIDTH]:{WIDTH}}{'diverges':>12}{'–':>10}"

@@ -14,9 +14,9 @@ import nashcast
 from nashcast.config.build import stream_digest
 from nashcast.datasets import Stream
 from nashcast.evaluation.declared import Declared
+from nashcast.evaluation.federation_methods import FEDERATION
 from nashcast.evaluation.method import Method
 from nashcast.evaluation.methods import PERSISTENCE, all_methods, chosen_methods
-from nashcast.evaluation.ours import FEDERATION
 from nashcast.evaluation.scoring import combined, score
 from nashcast.records.keyed_runs import run_missing
 from nashcast.records.results import Results, settings_key

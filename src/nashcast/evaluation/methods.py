@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
-from nashcast.evaluation import ours
+from nashcast.evaluation import federation_methods
 from nashcast.evaluation.method import Method
 from nashcast.evaluation.peers import experts, reservoir_peers, river_peers
 from nashcast.evaluation.peers.baselines import BASELINES
@@ -19,7 +19,7 @@ def all_methods() -> dict[str, Method]:
     """In the order of the tables."""
     simple = [Method(name, "baselines", whole=timed(rule)) for name, rule in BASELINES.items()]
     found = [
-        *ours.methods(), *ours.agent_methods(), *simple, *experts.methods(), *river_peers.methods(),
+        *federation_methods.methods(), *federation_methods.agent_methods(), *simple, *experts.methods(), *river_peers.methods(),
         *reservoir_peers.methods(),
     ]  # fmt: skip
     return {method.name: method for method in found}
@@ -36,5 +36,5 @@ def chosen_methods(names: Sequence[str] | None, known: dict[str, Method]) -> dic
                 f"{near(name, [*families, *known])}The families are {', '.join(families)}; a method goes by its name."
             )
             raise InvalidInput("--methods", repr(name), remedy)
-    wanted = {*names, ours.FEDERATION, PERSISTENCE}
+    wanted = {*names, federation_methods.FEDERATION, PERSISTENCE}
     return {name: method for name, method in known.items() if name in wanted or method.family in wanted}

@@ -11,7 +11,7 @@ import numpy as np
 
 from nashcast.datasets import Stream
 from nashcast.evaluation.method import Method, Online, Whole, problem_of
-from nashcast.runs.run import error_of
+from nashcast.runs.single_run import error_of
 
 # Steps of a trial before anything is timed: what is compiled on first use is compiled then.
 TRIAL = 8

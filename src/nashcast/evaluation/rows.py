@@ -9,13 +9,13 @@ import numpy as np
 
 from nashcast.evaluation.declared import warmup_share
 from nashcast.evaluation.evaluate import Outcome
+from nashcast.evaluation.federation_methods import FEDERATION
 from nashcast.evaluation.method import PEERS
 from nashcast.evaluation.methods import PERSISTENCE
-from nashcast.evaluation.ours import FEDERATION
 from nashcast.evaluation.scoring import as_number, unpacked
 from nashcast.evaluation.significance import diebold_mariano
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.runs.run import skill
+from nashcast.runs.single_run import skill
 
 KEYS = ("stream", "method", "mse", "mse_after_warmup", "skill", "dm_p", "us_per_step", "coverage90")
 # Near the first: no more than this worse; or worse by less than this part of persistence's error, which is rounding

@@ -16,7 +16,7 @@ from nashcast.evaluation.peers.interval_rivals import RIVALS
 from nashcast.evaluation.prequential import run, warmup_steps
 from nashcast.intervals import Intervals
 from nashcast.intervals.intervals import COVERAGES
-from nashcast.runs.run import error_of
+from nashcast.runs.single_run import error_of
 
 # Steps after a shift in which the intervals are looked at.
 AFTER = 100

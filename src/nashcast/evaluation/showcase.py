@@ -10,7 +10,7 @@ from nashcast.datasets import Stream
 from nashcast.encoders import Lags
 from nashcast.federation.federation import Federation
 from nashcast.federation.views.trust import Trust
-from nashcast.runs.run import error_of
+from nashcast.runs.single_run import error_of
 
 PERSISTENCE, MIXTURE, TOGETHER, POOLED = "persistence", "mixture, no game", "federation, together", "all inputs pooled"
 # The interval shown round the forecasts ahead.

@@ -10,9 +10,9 @@ import numpy as np
 
 from nashcast.evaluation.declared import together, warmup_share
 from nashcast.evaluation.evaluate import Outcome
+from nashcast.evaluation.federation_methods import FEDERATION
 from nashcast.evaluation.method import FAMILIES, PEERS
 from nashcast.evaluation.methods import PERSISTENCE
-from nashcast.evaluation.ours import FEDERATION
 from nashcast.evaluation.peers.interval_rivals import RIVALS
 from nashcast.evaluation.rows import SURE, head_to_head, overview, rows_of, summary
 from nashcast.evaluation.scoring import unpacked

@@ -14,9 +14,9 @@ from nashcast import validation as check
 from nashcast.agents.agent import Agent
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.forecast import Forecast, Scored
-from nashcast.federation.incoming.beginning import FIRST, Row, Waiting
 from nashcast.federation.incoming.columns import Columns
 from nashcast.federation.incoming.objects import objects_key, replay_inputs, split_objects
+from nashcast.federation.incoming.stream_start import FIRST, Row, Waiting
 from nashcast.federation.loop_factory import JointLoopFactory, LoopFactory, StepLoop
 from nashcast.federation.records import Record, Replay, replayed
 from nashcast.federation.rules import ADAPTIVE

@@ -24,7 +24,7 @@ from nashcast.federation.incoming.pending import Pending, Said
 from nashcast.federation.incoming.public_rows import Lesson, PublicRows
 from nashcast.federation.joint.joint_server import JointServer
 from nashcast.federation.joint.window_server import WindowServer
-from nashcast.federation.lookback.post import Message
+from nashcast.federation.lookback.transport import Message
 from nashcast.federation.loop_agents import LoopAgents
 from nashcast.federation.members import Members
 from nashcast.federation.views.deferred_trust import DeferredTrust

@@ -16,10 +16,10 @@ from nashcast.agents.local_agents import LocalAgents
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput
 from nashcast.federation.forecast import Forecast, Scored
-from nashcast.federation.incoming.beginning import FIRST, MOST_WAITING, begin_again
 from nashcast.federation.incoming.columns import Columns
 from nashcast.federation.incoming.objects import object_columns
-from nashcast.federation.lookback.post import Message
+from nashcast.federation.incoming.stream_start import FIRST, MOST_WAITING, begin_again
+from nashcast.federation.lookback.transport import Message
 from nashcast.federation.loop import Loop, Settings
 from nashcast.federation.rules import mixture_of
 from nashcast.federation.views.deferred_trust import DeferredTrust

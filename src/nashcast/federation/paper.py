@@ -12,7 +12,7 @@ from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
 from nashcast.federation.lookback.algorithm import LookbackGame, Settings
 from nashcast.federation.lookback.paper_loop import Delivery, PaperLoopFactory
-from nashcast.federation.lookback.post import Opening, Post
+from nashcast.federation.lookback.transport import Opening, Post
 from nashcast.federation.mixing import PAPER
 from nashcast.federation.records import Replay
 from nashcast.mixing.expert_rule import RuleFactory

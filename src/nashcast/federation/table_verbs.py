@@ -10,7 +10,7 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.views.told import Views
+from nashcast.federation.views.federation_views import Views
 from nashcast.frames.backtest import Backtest, run_backtest
 from nashcast.frames.layout import TableLayout
 from nashcast.frames.live import LiveTable

@@ -68,7 +68,7 @@ def _models(text: str) -> tuple[str, ...]:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    from nashcast.paper.many import Options
+    from nashcast.paper.parallel_runs import Options
     from nashcast.paper.settings import MODELS, SEEDS
     from nashcast.paper.studies.catalogue import STUDIES, carry_out
     from nashcast.records import study as records

@@ -14,7 +14,7 @@ import numpy as np
 from nashcast.extras import needed
 from nashcast.records.study import Figure, Panel
 from nashcast.reports.files import write_whole
-from nashcast.reports.looks import Look, looks
+from nashcast.reports.line_styles import Look, looks
 from nashcast.reports.series import Drawable, Series, drawable, few_ticks, legend_labels
 
 # Inches: one column of a two-column page.

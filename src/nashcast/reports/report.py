@@ -8,8 +8,8 @@ from pathlib import Path
 from nashcast.reports.figures import rendered
 from nashcast.reports.files import write_whole
 from nashcast.reports.markdown import markdown_page
-from nashcast.reports.of_record import study_of
 from nashcast.reports.page.write import PAGE, html_page
+from nashcast.reports.record_study import study_of
 
 FORMATS = ("html", "png", "pdf", "md")
 FIGURES, MARKDOWN = "figures", "report.md"

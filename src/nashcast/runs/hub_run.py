@@ -24,7 +24,7 @@ from nashcast.remote.hub.desk import broker_and_desk
 from nashcast.remote.hub.lookback.hub import LOOK, Hub
 from nashcast.remote.hub.lookback.step_log import StepLog
 from nashcast.remote.owner.warm_up import warm_up
-from nashcast.runs.run import Outcome, error_of, outcome_of
+from nashcast.runs.single_run import Outcome, error_of, outcome_of
 
 STATE, STEPS, SETTINGS = "hub.state", "steps.f64", "settings.json"
 Say = Callable[[str], None]

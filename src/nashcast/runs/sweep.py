@@ -18,7 +18,7 @@ from nashcast.games.lookback.fast import has_numba
 from nashcast.records.folder import versions
 from nashcast.records.keyed_runs import Progress, run_missing
 from nashcast.records.results import Results, settings_key
-from nashcast.runs.run import error_of, run_stream
+from nashcast.runs.single_run import error_of, run_stream
 from nashcast.runs.sweep_grid import SweepConfig, choices, parse_sweep, split_at
 
 

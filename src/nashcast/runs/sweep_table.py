@@ -11,7 +11,7 @@ import numpy as np
 from nashcast.config.build import without_game
 from nashcast.config.config import Config
 from nashcast.config.paper_settings import OF_GAME
-from nashcast.runs.run import diverged, skill
+from nashcast.runs.single_run import diverged, skill
 from nashcast.runs.sweep import Plan, persistence
 
 # Rows of a sweep's table in its record; all settings and errors are there beside it.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.federation.incoming.beginning import spikes
 from nashcast.federation.incoming.screen import Screen, Verdict
+from nashcast.federation.incoming.stream_start import spikes
 
 
 def stream(steps=400, y_dim=1, seed=0):

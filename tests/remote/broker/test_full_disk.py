@@ -16,7 +16,7 @@ from nashcast.remote.broker.certificates import certs
 from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.broker.rules import Settings
 from nashcast.remote.broker.steps import Bounds, open_steps, read_steps
-from nashcast.remote.hub.lookback import kept_inputs
+from nashcast.remote.hub.lookback import input_store
 from nashcast.remote.wire.subjects import steps_subject, stream_name
 from support.extras import skip_if
 from support.remote.brokers import FEDERATION, broker, found, free_port, join
@@ -49,7 +49,7 @@ def fill(path):
 
 
 def test_a_full_disk_costs_no_steps_and_heals(small_disk, monkeypatch):
-    monkeypatch.setattr(kept_inputs, "ANSWER_S", 0.1)
+    monkeypatch.setattr(input_store, "ANSWER_S", 0.1)
     folder, ballast = found(small_disk / "tide", "nobody", settings=Settings(port=free_port())), small_disk / "ballast"
     with Hub(folder, state=False, game=None, start=0.0, deadline=0.1) as hub:
         federation, t = hub.federation, 0

@@ -13,9 +13,9 @@ from nashcast.remote.broker.running.server import connect
 from nashcast.remote.hub.lookback import hub as hub_module
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.checks import check_turn
-from nashcast.remote.wire.complaints import Complaints
 from nashcast.remote.wire.format import PROTOCOL, MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import Begin, Close, FinishGame, Forecast, Hello, Missed, Notice, Reply, Turn
+from nashcast.remote.wire.rate_limited_log import Complaints
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 from support.remote import fuzz, spies
 from support.remote.brokers import FEDERATION, broker, found, soon

@@ -31,8 +31,8 @@ from nashcast.remote.owner.owner import AT_ONCE
 from nashcast.remote.wire import checks as c
 from nashcast.remote.wire import format as wire
 from nashcast.remote.wire import messages as m
+from nashcast.remote.wire.fast_decoding import NotAsWritten, read_as_written
 from nashcast.remote.wire.format import LIMITS, PROTOCOL, VERSION, Limits, MalformedMessage, pack, type_name, unpack
-from nashcast.remote.wire.quick import NotAsWritten, read_as_written
 from nashcast.remote.wire.shapes import sizes_of
 from support.remote.drawn_messages import draw
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nashcast.client import ServiceRefused
-from support.service.nursery import Forked, Nursery
+from support.service.fork_server import Forked, Nursery
 from support.service.served import Served, entries, recorded, uninterrupted
 
 KILLS = int(os.environ.get("NASHCAST_KILLS", "15"))

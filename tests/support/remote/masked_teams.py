@@ -8,7 +8,7 @@ import numpy as np
 import nashcast as nc
 from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
-from nashcast.federation.lookback.post import Post
+from nashcast.federation.lookback.transport import Post
 from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
 from nashcast.remote.masking.owner import MaskSettings
 from nashcast.remote.owner.owner import Owner

@@ -29,7 +29,7 @@ def add_to(commands) -> None:
 def run(chosen: argparse.Namespace) -> None:
     from nashcast.config.hub_config import load
     from nashcast.runs.hub_run import run_hub
-    from nashcast.runs.run import save
+    from nashcast.runs.single_run import save
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("nashcast.remote").setLevel(logging.INFO)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.evaluation import ours
+from nashcast.evaluation import federation_methods
 from nashcast.evaluation.method import Method, Problem, one
 from nashcast.federation.federation import Federation
 from nashcast.federation.loop import Loop
@@ -21,7 +21,7 @@ class Experts:
     """All that the default federation mixes; how it mixes them is not used."""
 
     def __init__(self, problem: Problem, seed: int):
-        self._federation = ours.federation(problem, seed)
+        self._federation = federation_methods.federation(problem, seed)
         self.count = len(self.said(np.zeros(problem.x_dim)))
 
     def said(self, x: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from nashcast.evaluation.method import Method, Problem
-from nashcast.evaluation.peers.past import Past
+from nashcast.evaluation.peers.model_inputs import Past
 
 UNITS, RADIUS, RIDGE = 100, 0.9, 0.1
 # More inputs than this enter the products of two without their past.

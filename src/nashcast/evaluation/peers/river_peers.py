@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nashcast.evaluation.method import Maker, Method, Problem
-from nashcast.evaluation.peers.past import Past
+from nashcast.evaluation.peers.model_inputs import Past
 
 
 class Forecasting:

@@ -12,7 +12,7 @@ from nashcast import validation as check
 from nashcast.agents.protocol import Participant, Sync
 from nashcast.errors import IllConditionedGame, InvalidInput, SingularGame
 from nashcast.federation.lookback.placements import PLACEMENTS, Window
-from nashcast.federation.lookback.post import NoGame
+from nashcast.federation.lookback.transport import NoGame
 from nashcast.games.lookback.game import Equilibrium
 from nashcast.games.lookback.problem import Problem
 from nashcast.mixing.expert_rule import AggregationRule

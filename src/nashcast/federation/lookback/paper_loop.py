@@ -26,7 +26,7 @@ from nashcast.federation.lookback.algorithm import (
     game_due,
 )
 from nashcast.federation.lookback.placements import NEEDED, Window
-from nashcast.federation.lookback.post import AgentLost, Message, Opening, Post
+from nashcast.federation.lookback.transport import AgentLost, Message, Opening, Post
 from nashcast.federation.loop_factory import StepLoop
 from nashcast.federation.mixing import mixing_rule
 from nashcast.federation.views.trust import TrustLog

@@ -9,7 +9,7 @@ import numpy as np
 
 from nashcast import validation as check
 from nashcast.agents.protocol import Answer, BackwardSums, GameView, Invitation, Sync
-from nashcast.federation.lookback.post import NoGame, Players
+from nashcast.federation.lookback.transport import NoGame, Players
 from nashcast.games.lookback.coupling import check_existence
 from nashcast.games.lookback.game import Equilibrium, solve_problem
 from nashcast.games.lookback.problem import NOTHING, Problem, layout_each

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.federation.incoming.beginning import FIRST, Waiting
 from nashcast.federation.incoming.columns import Columns
+from nashcast.federation.incoming.stream_start import FIRST, Waiting
 from nashcast.federation.records import Record
 from nashcast.federation.views.health import Health
 from nashcast.fields import Fields

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nashcast.errors import InvalidInput
-from nashcast.paper.many import Options, Task, mean, outcomes, spread
+from nashcast.paper.parallel_runs import Options, Task, mean, outcomes, spread
 from nashcast.paper.runs import OURS, PUBLISHED, run
 from nashcast.paper.settings import LABELS, Setting, expected, row
 from nashcast.paper.studies.published import described

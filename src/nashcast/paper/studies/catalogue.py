@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.paper.many import Options
+from nashcast.paper.parallel_runs import Options
 from nashcast.paper.runs import stream_of
 from nashcast.paper.settings import DATASETS, Setting
 from nashcast.paper.studies.ablations import frequency, lookback, weights

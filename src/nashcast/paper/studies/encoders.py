@@ -7,7 +7,7 @@ import numpy as np
 from nashcast.datasets import open_stream
 from nashcast.evaluation.peers.baselines import mse
 from nashcast.games.moments.features import ACTIVATIONS
-from nashcast.paper.many import Options
+from nashcast.paper.parallel_runs import Options
 from nashcast.paper.published.draws import draw, echo_states
 from nashcast.paper.published.torch_normals import TorchNormals
 from nashcast.paper.runs import ANCHORED, federate

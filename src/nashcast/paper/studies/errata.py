@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from nashcast.datasets import open_stream
-from nashcast.paper.many import Options, Task, mean, outcomes
+from nashcast.paper.parallel_runs import Options, Task, mean, outcomes
 from nashcast.paper.published.departures import Departures
 from nashcast.paper.published.draws import draw, random_features
 from nashcast.paper.runs import OURS, PUBLISHED, Way, encoders_of, federate, run, stream_of

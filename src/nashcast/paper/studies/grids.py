@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nashcast.paper.many import Options, Task, mean, outcomes
+from nashcast.paper.parallel_runs import Options, Task, mean, outcomes
 from nashcast.paper.runs import OURS
 from nashcast.paper.settings import LABELS, Row, rows
 from nashcast.paper.studies.published import described

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nashcast.paper.many import Options, Task, mean, outcomes
+from nashcast.paper.parallel_runs import Options, Task, mean, outcomes
 from nashcast.paper.pretrained import EPOCHS, provenance, scored_from
 from nashcast.paper.runs import OURS, PUBLISHED, run, stream_of
 from nashcast.paper.settings import LABELS, Setting, expected, printed_line, row

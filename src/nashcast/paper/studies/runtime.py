@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from nashcast.paper import runs
-from nashcast.paper.many import Options
+from nashcast.paper.parallel_runs import Options
 from nashcast.paper.published.draws import draw
 from nashcast.paper.runs import OURS, run, stream_of
 from nashcast.paper.settings import LABELS, expected

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from nashcast.evaluation.peers.baselines import baselines, mse
-from nashcast.paper.many import Options, Outcome, Task, mean, outcomes, spread
+from nashcast.paper.parallel_runs import Options, Outcome, Task, mean, outcomes, spread
 from nashcast.paper.pretrained import available
 from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, run, stream_of
 from nashcast.paper.settings import LABELS, Setting, expected, row

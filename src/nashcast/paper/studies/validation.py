@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nashcast.paper.many import Options
+from nashcast.paper.parallel_runs import Options
 from nashcast.paper.published.departures import Departures
 from nashcast.paper.runs import OURS, PUBLISHED, Way, run, stream_of
 from nashcast.paper.settings import Setting, printed_line

@@ -16,8 +16,8 @@ import numpy as np
 from nashcast.agents.protocol import Answer, Invitation
 from nashcast.errors import InvalidInput
 from nashcast.federation.lookback.algorithm import LookbackGame
-from nashcast.federation.lookback.post import AgentLost, NoGame, Players
-from nashcast.remote.hub.post import HubPost
+from nashcast.federation.lookback.transport import AgentLost, NoGame, Players
+from nashcast.remote.hub.lookback.batched_transport import HubPost
 from nashcast.remote.masking.masks import MasksDoNotCancel, sum_masked, told
 from nashcast.remote.masking.rule import least_present, next_present, why_thin
 from nashcast.remote.wire.messages import (

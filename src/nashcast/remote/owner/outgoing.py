@@ -13,7 +13,7 @@ from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, GameView
 from nashcast.errors import NashcastError
 from nashcast.remote.wire.messages import Call, Forecast, Introduced, RemoteAnswer, Result, shortened
-from nashcast.remote.wire.wild_numbers import LARGEST, tame
+from nashcast.remote.wire.number_limits import LARGEST, tame
 from nashcast.validation import shape_text
 
 

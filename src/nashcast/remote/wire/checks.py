@@ -12,8 +12,8 @@ import numpy as np
 
 from nashcast.agents.protocol import SHARES, Answer, GameView, Sync
 from nashcast.remote.masking.masks import masked_size
+from nashcast.remote.wire.field_types import forms_of
 from nashcast.remote.wire.format import LIMITS, PROTOCOL, MalformedMessage, type_name, unpack
-from nashcast.remote.wire.forms import forms_of
 from nashcast.remote.wire.messages import (
     LEAST_SHARE,
     LONGEST_REASON,
@@ -40,8 +40,8 @@ from nashcast.remote.wire.messages import (
     Turn,
     kind_of,
 )
+from nashcast.remote.wire.number_limits import LARGEST, tame
 from nashcast.remote.wire.shapes import NO_SIZES, SHAPES, Sizes, sizes_of, terms_of
-from nashcast.remote.wire.wild_numbers import LARGEST, tame
 from nashcast.validation import shape_text
 
 NAME = re.compile("[A-Za-z0-9_-]{1,64}")

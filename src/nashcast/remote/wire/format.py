@@ -16,9 +16,9 @@ import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.extras import needed
-from nashcast.remote.wire import measure
-from nashcast.remote.wire.forms import WORDS, Form, forms_of, type_name
-from nashcast.remote.wire.quick import NotAsWritten, read_as_written
+from nashcast.remote.wire import message_size
+from nashcast.remote.wire.fast_decoding import NotAsWritten, read_as_written
+from nashcast.remote.wire.field_types import WORDS, Form, forms_of, type_name
 from nashcast.validation import describe, shape_text
 
 __all__ = ["LIMITS", "PROTOCOL", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]
@@ -120,26 +120,26 @@ def _measure(data: bytes, limits: Limits) -> None:
     if size > limits.size:
         raise MalformedMessage(f"{size} bytes, at most {limits.size} are read")
     most = _longest(limits)
-    found, at, kind, length = measure.measure(data, most, limits.values, limits.depth)
-    if found == measure.FINE:
+    found, at, kind, length = message_size.measure(data, most, limits.values, limits.depth)
+    if found == message_size.FINE:
         return
-    what = measure.KINDS[kind]
+    what = message_size.KINDS[kind]
     raise MalformedMessage(
         {
-            measure.VALUES: f"more than {limits.values} values",
-            measure.CUT: f"cut off after {size} bytes",
-            measure.STRANGE: f"byte {length:#04x} at {at} begins nothing that is read here",
-            measure.LONG: f"a {what} of length {length}, at most {most[kind]} is read",
-            measure.CLAIMS: f"a {what} that claims {length} of the {size - at} bytes left",
-            measure.DEEP: f"more than {limits.depth} maps and lists inside each other",
-            measure.MORE: f"{length} bytes too many",
+            message_size.VALUES: f"more than {limits.values} values",
+            message_size.CUT: f"cut off after {size} bytes",
+            message_size.STRANGE: f"byte {length:#04x} at {at} begins nothing that is read here",
+            message_size.LONG: f"a {what} of length {length}, at most {most[kind]} is read",
+            message_size.CLAIMS: f"a {what} that claims {length} of the {size - at} bytes left",
+            message_size.DEEP: f"more than {limits.depth} maps and lists inside each other",
+            message_size.MORE: f"{length} bytes too many",
         }[found]
     )
 
 
 @lru_cache
 def _longest(limits: Limits) -> tuple[int, ...]:
-    """Of each kind of value, in the order of `measure.KINDS`."""
+    """Of each kind of value, in the order of `message_size.KINDS`."""
     return 8, limits.fields, limits.items, limits.text, limits.size
 
 

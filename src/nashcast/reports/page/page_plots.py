@@ -7,7 +7,7 @@ import base64
 import numpy as np
 
 from nashcast.records.study import Figure, Panel, Study
-from nashcast.reports.looks import INK, looks
+from nashcast.reports.line_styles import INK, looks
 from nashcast.reports.series import Drawable, drawable, few_ticks, legend_labels
 
 # Points of one line, and letters of all lines together: a page stays under 6 MB, most of it plotly.

@@ -25,8 +25,8 @@ from nashcast.reports.formats import (
     one_line,
     right_aligned,
 )
-from nashcast.reports.of_record import study_of
 from nashcast.reports.page.page_plots import plots
+from nashcast.reports.record_study import study_of
 
 PAGE = "report.html"
 # More seeds than this fold away.

@@ -25,9 +25,9 @@ from nashcast.service.snapshots.folders import remove_unreferenced
 from nashcast.service.streams.event_readers import EventReaders
 from nashcast.service.streams.limits import DEFAULT_LIMITS, Limits
 from nashcast.service.streams.publishing import announce, go, keep_snapshot, publish
+from nashcast.service.streams.recorded_forecast import recorded_standing
 from nashcast.service.streams.registry import Declared, registered
 from nashcast.service.streams.settings import ServedConfig
-from nashcast.service.streams.standing import recorded_standing
 from nashcast.service.streams.stream import FAILED, LIVE, LOADING, SPARK, Stream
 from nashcast.service.workers.factory import has_foreign_code
 from nashcast.service.workers.pool import Worker

@@ -13,7 +13,7 @@ from nashcast.errors import NashcastError
 from nashcast.remote.broker.enrolling.enrolment import read, write_conf
 from nashcast.remote.broker.files import locked
 from nashcast.remote.broker.rules import CONF, LOG, PID
-from nashcast.remote.broker.running import keeper
+from nashcast.remote.broker.running import watchdog
 
 # Seconds: the longest a start or a reload may take, and between two looks.
 PATIENCE, POLL = 30.0, 0.01
@@ -47,7 +47,7 @@ def lasting_broker(folder: str | Path) -> int | None:
     parent = _parent(pid)
     words = _command_line(parent)
     for i, word in enumerate(words[:-1]):
-        if word == keeper.__file__:
+        if word == watchdog.__file__:
             return pid if words[i + 1] == str(_parent(parent)) else None
     return pid
 

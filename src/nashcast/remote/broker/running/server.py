@@ -18,7 +18,7 @@ from nashcast.remote.broker.connect import connect
 from nashcast.remote.broker.enrolling.enrolment import FILE, Enrolment, read, save
 from nashcast.remote.broker.files import locked, make_folder
 from nashcast.remote.broker.rules import CONF, LOG, Settings
-from nashcast.remote.broker.running import keeper
+from nashcast.remote.broker.running import watchdog
 from nashcast.remote.broker.running.process import (
     PATIENCE,
     POLL,
@@ -117,7 +117,7 @@ class EmbeddedBroker:
         process.stdin.close()
         process.stdout.close()
         try:
-            process.wait(keeper.PATIENCE + 5)
+            process.wait(watchdog.PATIENCE + 5)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -180,7 +180,7 @@ class EmbeddedBroker:
 
     def _wait_for_an_orphan(self) -> None:
         """Of a program that was killed: its broker ends by itself, a moment later."""
-        until = time.monotonic() + keeper.PATIENCE
+        until = time.monotonic() + watchdog.PATIENCE
         while running_broker(self.folder) != lasting_broker(self.folder) and time.monotonic() < until:
             time.sleep(POLL)
 
@@ -207,7 +207,7 @@ class EmbeddedBroker:
             begun = log.tell()
             # A session of its own: Ctrl-C is for this program, which then stops the broker in its own time.
             self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *command],
+                [sys.executable, "-I", "-S", watchdog.__file__, str(os.getpid()), *command],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
             )  # fmt: skip
         try:

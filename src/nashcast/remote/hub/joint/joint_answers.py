@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nashcast.remote.hub.post import MALFORMED
+from nashcast.remote.hub.lookback.batched_transport import MALFORMED
 from nashcast.remote.hub.roster import Roster
 from nashcast.remote.masking.masks import MasksDoNotCancel, sum_masked
 from nashcast.remote.masking.rule import LEAST

@@ -16,8 +16,8 @@ from nashcast.agents.history import History
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.federation import Federation
 from nashcast.federation.forecast import Scored
-from nashcast.federation.incoming.beginning import FIRST, begin_again
 from nashcast.federation.incoming.columns import Columns
+from nashcast.federation.incoming.stream_start import FIRST, begin_again
 from nashcast.federation.loop import Loop
 from nashcast.federation.loop_factory import StepLoop, described, joint_settings
 from nashcast.federation.rules import ADAPTIVE

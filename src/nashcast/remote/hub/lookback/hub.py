@@ -27,14 +27,14 @@ from nashcast.remote.hub.bus import AWAY, LATE, Bus
 from nashcast.remote.hub.deadlines import Fixed, Learned
 from nashcast.remote.hub.joint.joint_federation import JointHub
 from nashcast.remote.hub.joint.joint_line import BusLine
-from nashcast.remote.hub.lookback.kept_inputs import KeptInputs
+from nashcast.remote.hub.lookback.batched_transport import MALFORMED
+from nashcast.remote.hub.lookback.input_store import KeptInputs
 from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
-from nashcast.remote.hub.post import MALFORMED
 from nashcast.remote.wire.checks import read_hello
-from nashcast.remote.wire.complaints import Complaints
 from nashcast.remote.wire.format import MalformedMessage, pack
 from nashcast.remote.wire.joint.joint_messages import is_said
 from nashcast.remote.wire.messages import Hello, Notice, StepRecord
+from nashcast.remote.wire.rate_limited_log import Complaints
 from nashcast.remote.wire.subjects import everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")

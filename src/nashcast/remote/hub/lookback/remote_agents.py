@@ -10,10 +10,10 @@ from nashcast import validation as check
 from nashcast.agents.protocol import Participant
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.federation.lookback.paper_loop import PaperLoop, PaperLoopFactory
-from nashcast.federation.lookback.post import Opening
+from nashcast.federation.lookback.transport import Opening
 from nashcast.federation.paper import paper_federation
+from nashcast.remote.hub.lookback.batched_transport import HubPost
 from nashcast.remote.hub.peer import Peer
-from nashcast.remote.hub.post import HubPost
 from nashcast.remote.masking.hub import MaskedHubPost, check_masked
 from nashcast.remote.wire.checks import NAME, NAME_WORDS, read_hello
 from nashcast.remote.wire.format import MalformedMessage

@@ -15,7 +15,7 @@ from nashcast.remote.wire.checks import NAME
 from nashcast.remote.wire.format import MalformedMessage
 from nashcast.remote.wire.joint.joint_messages import ASKS, Keys, Opening, Own, Said, Told, Traits
 from nashcast.remote.wire.messages import LONGEST_REASON
-from nashcast.remote.wire.wild_numbers import tame
+from nashcast.remote.wire.number_limits import tame
 from nashcast.validation import shape_text
 
 # An opening makes room for these before any number has come.

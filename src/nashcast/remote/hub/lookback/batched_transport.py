@@ -18,7 +18,7 @@ from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
 from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.lookback.placements import NEEDED
-from nashcast.federation.lookback.post import AgentLost, Opening, Players, Post
+from nashcast.federation.lookback.transport import AgentLost, Opening, Players, Post
 from nashcast.fields import Fields
 from nashcast.remote.hub.lookback.step import Step
 from nashcast.remote.hub.peer import Peer, restore_peers, save_peers
@@ -41,8 +41,8 @@ from nashcast.remote.wire.messages import (
     View,
     kind_of,
 )
+from nashcast.remote.wire.number_limits import WILD, tame
 from nashcast.remote.wire.transport import BeforeStep, Failure, Line, Run, Transport
-from nashcast.remote.wire.wild_numbers import WILD, tame
 
 # How the reason begins when an agent's reply is not what it was asked for.
 MALFORMED = "malformed reply"

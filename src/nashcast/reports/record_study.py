@@ -7,8 +7,8 @@ from pathlib import Path
 from nashcast.errors import InvalidInput
 from nashcast.records.folder import read_record
 from nashcast.records.study import Study, from_record
-from nashcast.reports.of_run import study_of_run
-from nashcast.reports.of_sweep import study_of_sweep
+from nashcast.reports.run_study import study_of_run
+from nashcast.reports.sweep_study import study_of_sweep
 
 _KINDS = {"run": study_of_run, "sweep": study_of_sweep, "study": from_record}
 

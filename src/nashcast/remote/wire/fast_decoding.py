@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nashcast.remote.wire.forms import Form, forms_of, type_name
+from nashcast.remote.wire.field_types import Form, forms_of, type_name
 
 _FLOATS = np.dtype("<f8")
 

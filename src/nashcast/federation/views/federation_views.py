@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nashcast.errors import InvalidInput, NashcastError
-from nashcast.federation.lookback.post import Message
+from nashcast.federation.lookback.transport import Message
 from nashcast.federation.views.trust import Trust
 from nashcast.games.certificate import Certificate, certify
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import threading
 
     from nashcast.federation.forecast import Forecast
-    from nashcast.federation.incoming.beginning import Waiting
     from nashcast.federation.incoming.columns import Columns
+    from nashcast.federation.incoming.stream_start import Waiting
     from nashcast.federation.loop_factory import LoopFactory, StepLoop
     from nashcast.federation.views.bounds import Bounds
     from nashcast.federation.views.health import Health

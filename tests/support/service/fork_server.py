@@ -1,6 +1,6 @@
 """Servers forked from a process that has imported everything: they start in a fraction of a second.
 
-python -m support.service.nursery FEDERATION     # then lines of JSON: arguments, and files for output and log
+python -m support.service.fork_server FEDERATION     # then lines of JSON: arguments, and files for output and log
 """
 
 import contextlib
