@@ -19,9 +19,13 @@ def all_methods() -> dict[str, Method]:
     """In the order of the tables."""
     simple = [Method(name, "baselines", whole=timed(rule)) for name, rule in BASELINES.items()]
     found = [
-        *federation_methods.methods(), *federation_methods.agent_methods(), *simple, *experts.methods(), *river_peers.methods(),
+        *federation_methods.methods(),
+        *federation_methods.agent_methods(),
+        *simple,
+        *experts.methods(),
+        *river_peers.methods(),
         *reservoir_peers.methods(),
-    ]  # fmt: skip
+    ]
     return {method.name: method for method in found}
 
 
