@@ -1,9 +1,9 @@
-"""The pages on the peers of 0.1's federation, written again from what was kept of their runs.
+"""Write the pages on the peers of 0.1's federation again, from the records of their runs.
 
     python benchmarks/evaluation.py
 
-Nothing is computed: benchmarks/evaluation.json and held-out.json are the records of 0.1. benchmarks/federation.py
-measures the federation of today, `nashcast evaluate` all methods.
+Computes nothing: evaluation.json and held-out.json in benchmarks/results are the records of 0.1.
+benchmarks/federation.py measures the present federation, `nashcast evaluate` all methods.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Evaluation(NamedTuple):
 
     @property
     def kept(self) -> Path:
-        return ROOT / "benchmarks" / f"{self.name}.json"
+        return ROOT / "benchmarks" / "results" / f"{self.name}.json"
 
     @property
     def page(self) -> Path:

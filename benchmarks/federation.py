@@ -2,8 +2,8 @@
 
     python benchmarks/federation.py [--streams periodic,sunspots] [--seeds 2024-2026] [--jobs 2]
 
-Prints a table. A run over all streams also writes benchmarks/federation.json and docs/federation-evaluation.md. ML-Poly
-mixes the experts of the federation that plays. Errors are those after the warm-up, means over seeds.
+Prints a table. A run over all streams also writes benchmarks/results/federation.json and
+docs/federation-evaluation.md. ML-Poly mixes the experts of the federation that plays. Errors are those after the warm-up, means over seeds.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from nashcast.reports.markdown import markdown_table
 from nashcast.reports.terminal import text_table
 
 ROOT = Path(__file__).parents[1]
-KEPT, PAGE = ROOT / "benchmarks" / "federation.json", ROOT / "docs" / "federation-evaluation.md"
-BEFORE = (ROOT / "benchmarks" / "evaluation.json", ROOT / "benchmarks" / "held-out.json")
+KEPT, PAGE = ROOT / "benchmarks" / "results" / "federation.json", ROOT / "docs" / "federation-evaluation.md"
+BEFORE = (ROOT / "benchmarks" / "results" / "evaluation.json", ROOT / "benchmarks" / "results" / "held-out.json")
 TOGETHER, ALONE, ML_POLY, PERSISTENCE = "federation", "no_game", "ml_poly", "persistence"
 SURE = 0.05
 COLUMNS = [

@@ -39,7 +39,7 @@ def draw_game(axes) -> None:
 
 
 def draw_speed(axes) -> None:
-    rows = json.loads((ROOT / "benchmarks" / "game.json").read_text())["rows"]
+    rows = json.loads((ROOT / "benchmarks" / "results" / "game.json").read_text())["rows"]
     chosen = [row for row in rows if row["lookback"] == 3 and row["features"] == 3]
     for noisy, colour, name in ((False, BLUE, "deterministic"), (True, GREEN, "random features")):
         ours = sorted((row["agents"], row["seconds_per_game"]) for row in chosen if row["noisy"] == noisy)

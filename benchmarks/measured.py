@@ -132,8 +132,8 @@ def _between(begin: str, end: str, text: str, page: str) -> str:
 
 def records() -> tuple[dict, dict | None]:
     """Of the last `make bench` and the last `make reproduction`."""
-    paper = ROOT / "benchmarks" / "reproduction.json"
-    game = json.loads((ROOT / "benchmarks" / "game.json").read_text())
+    paper = ROOT / "benchmarks" / "results" / "reproduction.json"
+    game = json.loads((ROOT / "benchmarks" / "results" / "game.json").read_text())
     return game, json.loads(paper.read_text()) if paper.is_file() else None
 
 

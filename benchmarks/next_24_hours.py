@@ -169,7 +169,7 @@ def main() -> None:
         print(json.dumps(found[name], indent=1), flush=True)
     chosen.output.write_text(page(found, chosen.hours))
     record = {"hours": chosen.hours, "burn_in": BURN_IN, "scores": found}
-    (ROOT / "benchmarks" / "next-24-hours.json").write_text(json.dumps(record, indent=1) + "\n")
+    (ROOT / "benchmarks" / "results" / "next-24-hours.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/private.py [--agents simple,rich] [--streams ett,…] [--places 8] [--jobs 2] [--kept FOLDER]
 
 Runs what `nashcast evaluate --private` runs, with results kept in FOLDER as they come, so that the same command goes
-on where it was stopped. Writes benchmarks/private.json, docs/private-evaluation.md and docs/images/private/.
+on where it was stopped. Writes benchmarks/results/private.json, docs/private-evaluation.md and docs/images/private/.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nashcast.reports.figures import draw
 from nashcast.reports.markdown import markdown_table
 
 ROOT = Path(__file__).parents[1]
-KEPT, PAGE = ROOT / "benchmarks" / "private.json", ROOT / "docs" / "private-evaluation.md"
+KEPT, PAGE = ROOT / "benchmarks" / "results" / "private.json", ROOT / "docs" / "private-evaluation.md"
 IMAGES = ROOT / "docs" / "images" / "private"
 INTRODUCTION = """# Owners with private inputs: what they gain by learning together
 

@@ -1,9 +1,9 @@
-"""`make remote`: measure agents in other processes, and write benchmarks/remote.md and the table in
+"""`make remote`: measure agents in other processes, and write benchmarks/results/remote.md and the table in
 docs/reference/measured.md from it.
 
     python benchmarks/remote.py [--write]
 
-With --write nothing is measured: the pages are written again from the last benchmarks/remote.json.
+With --write nothing is measured: the pages are written again from the last benchmarks/results/remote.json.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nashcast import __version__
 from nashcast.remote.broker.running.server import server_program
 
 ROOT = Path(__file__).parents[1]
-KEPT, PAGE = ROOT / "benchmarks" / "remote.json", ROOT / "benchmarks" / "remote.md"
+KEPT, PAGE = ROOT / "benchmarks" / "results" / "remote.json", ROOT / "benchmarks" / "results" / "remote.md"
 MEASURED = ROOT / "docs" / "reference" / "measured.md"
 BEGIN, END = "<!-- remote: begin (written by `make remote`) -->", "<!-- remote: end -->"
 SIZES, STEPS, EQUAL_STEPS = (2, 5, 20, 50), 300, 2000

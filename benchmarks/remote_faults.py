@@ -201,7 +201,7 @@ def main() -> None:
     machine += f", load {load:.1f} on average"
     record = {"machine": machine, "seed": chosen.seed, "seconds": time.monotonic() - began, "faults": faults,
               "without_faults": plain}  # fmt: skip
-    (HERE / "remote_faults.json").write_text(json.dumps(record, indent=1) + "\n")
+    (HERE / "results" / "remote_faults.json").write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record))
     rows = table(faults, plain, machine)
     say("\n".join(rows))

@@ -21,7 +21,11 @@ from nashcast.reports.formats import moment
 from nashcast.reports.markdown import markdown_table
 
 ROOT = Path(__file__).parents[1]
-KEPT, PAGE, IMAGES = ROOT / "benchmarks" / "reproduction.json", ROOT / "docs" / "reproduction.md", "images/reproduction"
+KEPT, PAGE, IMAGES = (
+    ROOT / "benchmarks" / "results" / "reproduction.json",
+    ROOT / "docs" / "reproduction.md",
+    "images/reproduction",
+)
 INTRODUCTION = """# The paper, reproduced
 
 Written by `make reproduction` from the records of `nashcast reproduce`; only this paragraph is typed by hand.

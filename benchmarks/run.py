@@ -44,7 +44,7 @@ def main() -> None:
         "nashcast": __version__,
     }
     record = {"machine": machine, "growth_exponents": exponents, "rows": rows}
-    (HERE / "game.json").write_text(json.dumps(record, indent=1) + "\n")
+    (HERE / "results" / "game.json").write_text(json.dumps(record, indent=1) + "\n")
     page = [
         "# Time per game",
         "",
@@ -65,8 +65,8 @@ def main() -> None:
         *(line(row) for row in rows),
         "",
     ]
-    (HERE / "game.md").write_text("\n".join(page))
-    print(f"wrote {HERE.name}/game.md and {HERE.name}/game.json")
+    (HERE / "results" / "game.md").write_text("\n".join(page))
+    print(f"wrote {HERE.name}/results/game.md and game.json")
 
 
 if __name__ == "__main__":

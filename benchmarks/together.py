@@ -1,6 +1,6 @@
 """`make figures`: the README's picture and table: owners with private inputs, alone and together.
 
-Runs the streams of `nashcast demo` in full; writes benchmarks/together.json, docs/images/together.png and README.md.
+Runs the streams of `nashcast demo` in full; writes benchmarks/results/together.json, the picture and README.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
-KEPT, README, PICTURE = ROOT / "benchmarks" / "together.json", ROOT / "README.md", ROOT / "docs/images/together.png"
+KEPT, README, PICTURE = (
+    ROOT / "benchmarks" / "results" / "together.json",
+    ROOT / "README.md",
+    ROOT / "docs/images/together.png",
+)
 BEGIN, END = "<!-- together: begin (written by `make figures`) -->", "<!-- together: end -->"
 STREAMS = {
     "four-owners": "four owners, simulated",

@@ -83,7 +83,7 @@ def test_the_tables_have_a_cell_under_every_heading(tmp_path):
     assert [(row["game"], row["states"]) for row in rows] == [
         (game, states) for game in ("joint", "central", "spread") for states in (False, True)
     ]
-    kept = json.loads((Path(__file__).parents[2] / "benchmarks" / "remote.json").read_text())
+    kept = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "remote.json").read_text())
     for part in PARTS:
         for row in [*kept[part], *(rows if part == "speed" else [])]:
             assert line(part, row).count("|") == table_head(part)[0].count("|")

@@ -238,4 +238,5 @@ def test_every_file_of_the_page_is_in_the_wheel():
     packed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["nashcast"]
     package = ROOT / "src" / "nashcast"
     there = {path for pattern in packed for path in package.glob(pattern)}
-    assert set((package / "service" / "page").iterdir()) <= there
+    page = {path for path in (package / "service" / "page").rglob("*.*") if path.suffix != ".pyc"}
+    assert page <= there

@@ -19,8 +19,8 @@ _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 def pages() -> list[Route]:
     """All streams at /, one stream at /streams/NAME, their parts below /page."""
-    found = []
-    for file in sorted(files("nashcast.service").joinpath("page").iterdir(), key=lambda file: file.name):
+    found, folder = [], files("nashcast.service").joinpath("page")
+    for file in sorted([*folder.iterdir(), *folder.joinpath("scripts").iterdir()], key=lambda file: file.name):
         kind = _KINDS.get(file.name.rpartition(".")[2])
         if kind is not None:
             path = _PATHS.get(file.name, f"/page/{file.name}")
