@@ -3,7 +3,8 @@
     python benchmarks/federation.py [--streams periodic,sunspots] [--seeds 2024-2026] [--jobs 2]
 
 Prints a table. A run over all streams also writes benchmarks/results/federation.json and
-docs/federation-evaluation.md. ML-Poly mixes the experts of the federation that plays. Errors are those after the warm-up, means over seeds.
+docs/federation-evaluation.md. ML-Poly mixes the experts of the federation that plays. Errors are those after the
+warm-up, means over seeds.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def records() -> tuple[dict, dict | None]:
 
 def evaluations() -> tuple[dict, dict] | None:
     """Of 0.1: on the declared streams, and on those held out."""
-    declared, held_out = (ROOT / "benchmarks" / f"{name}.json" for name in ("evaluation", "held-out"))
+    declared, held_out = (ROOT / "benchmarks" / "results" / f"{name}.json" for name in ("evaluation", "held-out"))
     if not declared.is_file() or not held_out.is_file():
         return None
     return json.loads(declared.read_text()), json.loads(held_out.read_text())
