@@ -74,7 +74,7 @@ def _cases(stream: Stream, names: Sequence[str]) -> Iterator[tuple[str, Federati
 def ahead(stream: Stream, names: Sequence[str], horizon: int, progress: Progress | None = None) -> Ahead:
     """The owners' forecasts of the next `horizon` targets after the stream's last row of inputs."""
     federation = Federation(owners(stream, names), horizon=horizon, start=stream.start, coverages=(COVERAGE,))
-    last = len(stream.targets) - 1
+    last, forecast = len(stream.targets) - 1, stream.targets[:0]
     for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):
         if progress is not None:
             progress(t, last)

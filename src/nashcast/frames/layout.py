@@ -86,7 +86,7 @@ class TableLayout:
 
     def read(self, table: Table) -> GridRows:
         """The table on the grid. The first table fixes the grid, the categories and the library of answers."""
-        dates = [self.date] if self.date and table.index is None else []
+        dates = [self.date] if self.date and table.row_times is None else []
         for name in (*self.targets, *self.inputs, *self.objects, *dates):
             if name not in table.columns:
                 remedy = f"{near(name, table.columns)}The columns are {_listed(list(table.columns))}."
@@ -179,7 +179,7 @@ class TableLayout:
     def _instants(self, table: Table) -> np.ndarray | None:
         """Instants of the rows in UTC; None if the table has no times."""
         name = self.date
-        if name is None and table.index is None:
+        if name is None and table.row_times is None:
             dated = [each for each, column in table.columns.items() if column.dtype.kind == "M"]
             if len(dated) > 1:
                 remedy = f"Pass date= one of {_listed(dated)}."
@@ -188,7 +188,7 @@ class TableLayout:
                 return None
             name = self.date = dated[0]
         if name is None or name not in table.columns:
-            values, zone = table.index, table.zones.get(None)
+            values, zone = table.row_times, table.zones.get(None)
             self.in_index, self.date = True, table.index_name or self.date
         else:
             values, zone = table.columns[name], table.zones.get(name)

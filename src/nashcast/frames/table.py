@@ -25,7 +25,7 @@ class Table(NamedTuple):
 
     columns: dict[str, np.ndarray]
     rows: int
-    index: np.ndarray | None = None
+    row_times: np.ndarray | None = None
     index_name: str | None = None
     zones: Mapping[str | None, str] = MappingProxyType({})
     library: str = DICT

@@ -41,7 +41,7 @@ class LogScoreState(NamedTuple):
 
     score: np.ndarray  # log likelihoods, 0 for the best, (columns, experts)
     squares: np.ndarray  # e²/q, (columns, experts)
-    count: np.ndarray  # ones, with the fading of the squares, (columns,)
+    counts: np.ndarray  # ones, with the fading of the squares, (columns,)
     steps: np.ndarray  # labels so far, (columns,)
     log_variance: np.ndarray  # log v, 0 before the first label, (columns, experts)
 
@@ -91,7 +91,7 @@ def weights(
     if leverage is not None:
         logs_q = precision * np.log1p(leverage)
         # Before the first label every expert has the same variance.
-        logs -= logs_q if state.count.all() else logs_q * (state.count > 0.0)[..., None]
+        logs -= logs_q if state.counts.all() else logs_q * (state.counts > 0.0)[..., None]
     return softmax(logs, awake)
 
 
@@ -168,7 +168,7 @@ def learn_at(
         assert labelled is not None
         for kept, new in ((state.score, score), (state.squares, squares), (state.log_variance, log_variance)):
             np.copyto(kept, new, where=labelled[..., None])
-        np.copyto(state.count, count, where=labelled)
+        np.copyto(state.counts, count, where=labelled)
         state.steps[:] += labelled
     return state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from nashcast.cli.shared.colours import help_page
 
@@ -37,7 +37,9 @@ class Parser(argparse.ArgumentParser):
         self.commands = super().add_subparsers(**options)
         return self.commands
 
-    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] of its overloads, the one that is called
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
         """The arguments; never any rest, as what is unknown here is unknown to every caller."""
         words = list(sys.argv[1:] if args is None else args)
         if words and words[0] in self.nested:
@@ -67,7 +69,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse the command line."""
         raise Misuse(self.prog, self.format_usage(), message)
 
-    def print_help(self, file: IO[str] | None = None) -> None:
+    def print_help(self, file: Any = None) -> None:
         """The help, coloured where it goes to a terminal."""
         stream: Any = file or sys.stdout
         stream.write(help_page(self.format_help(), stream))

@@ -42,6 +42,7 @@ def send(
     hints: what to do about an HTTP code.
     """
     opener = urllib.request.build_opener(_NoRedirect)
+    problem = "was not asked"
     for attempt in range(retries + 1):
         if attempt:
             time.sleep(_FIRST_PAUSE_S * 2 ** (attempt - 1))

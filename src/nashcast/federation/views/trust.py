@@ -14,9 +14,9 @@ class Sums(NamedTuple):
     """Of squared errors, averaged over targets; all but the first two fade."""
 
     own: np.ndarray  # of each member's own forecasts, (members,)
-    count: np.ndarray  # steps at which it forecast
+    steps: np.ndarray  # steps at which it forecast
     recent: np.ndarray  # the same two sums, which fade while the member forecasts
-    recent_count: np.ndarray
+    recent_steps: np.ndarray
     without: np.ndarray  # of the federation without each member
     federation: np.ndarray  # of the federation, and of ones, (2,)
 
@@ -36,8 +36,8 @@ class TrustLog:
     """Sums of squared errors of each member and of the federation without it."""
 
     def __init__(self, members: int, y_dim: int):
-        own, count, recent, recent_count, without = np.zeros((5, members))
-        self.sums = Sums(own, count, recent, recent_count, without, np.zeros(2))
+        own, steps, recent, recent_steps, without = np.zeros((5, members))
+        self.sums = Sums(own, steps, recent, recent_steps, without, np.zeros(2))
 
     def learn(self, target: np.ndarray, forecast: np.ndarray, own, without, awake: np.ndarray) -> None:
         """forecast: of the federation, (y_dim,).   own, without: each member's and without it, (members, y_dim)."""
@@ -56,9 +56,9 @@ class TrustLog:
         federation = _losses(forecasts[:, None], targets)
         return Sums(
             sums.own + np.add.reduce(losses, axis=0),
-            sums.count + np.add.reduce(awake, axis=0),
+            sums.steps + np.add.reduce(awake, axis=0),
             sums.recent * recent_faded + np.add.reduce(recent_fading * losses, axis=0),
-            sums.recent_count * recent_faded + np.add.reduce(recent_fading * awake, axis=0),
+            sums.recent_steps * recent_faded + np.add.reduce(recent_fading * awake, axis=0),
             sums.without * faded + np.add.reduce(fading * _losses(without, targets), axis=0),
             sums.federation * faded + [np.vecdot(fading[:, 0], federation[:, 0]), np.add.reduce(fading[:, 0])],
         )
@@ -75,8 +75,8 @@ class TrustLog:
 
 def reported(sums: Sums, names: list[str], weights: np.ndarray, included: np.ndarray) -> list[Trust]:
     unknown = np.full(len(names), np.nan)
-    error = np.divide(sums.own, sums.count, out=unknown.copy(), where=sums.count > 0)
-    recent = np.divide(sums.recent, sums.recent_count, out=unknown, where=sums.recent_count > 0)
+    error = np.divide(sums.own, sums.steps, out=unknown.copy(), where=sums.steps > 0)
+    recent = np.divide(sums.recent, sums.recent_steps, out=unknown, where=sums.recent_steps > 0)
     mine = sums.federation[0]
     loss = sums.without / mine - 1.0 if mine > 0.0 else np.zeros(len(names))
     rows = zip(names, error, recent, weights, loss, included, strict=True)

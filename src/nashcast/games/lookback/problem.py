@@ -21,7 +21,7 @@ class Group(NamedTuple):
     """Agents of one feature size whose features are all random or all certain; what selects them, and their columns."""
 
     agents: np.ndarray | slice
-    count: int
+    number: int  # of agents
     size: int  # d
     features: np.ndarray | slice
     covariance: np.ndarray | slice | None  # None: their features are certain

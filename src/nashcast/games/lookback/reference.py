@@ -264,7 +264,7 @@ def solve(game: Problem) -> Solution:
         for group, answer in zip(game.layout.groups, terms.answers, strict=True):
             beta = play(group, answer, pull)
             decoders[t, group.decoders] = beta.ravel()
-            Z, m = (part[t, group.features].reshape(group.count, p, -1) for part in (game.features, game.means))
+            Z, m = (part[t, group.features].reshape(group.number, p, -1) for part in (game.features, game.means))
             forecasts[t + 1, group.agents] = forecasts[t, group.agents] + _times(Z, beta)
             if Z is not m:
                 surprise[group.agents] = _times(Z - m, beta)

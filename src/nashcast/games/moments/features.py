@@ -177,18 +177,15 @@ def sample_echo_moments(echo: EchoParameters, start: Array, normals: Array) -> M
     # All paths leave the same start: while they are one, one of them says it all.
     paths, columns = start[None], np.arange(d)
     for t in range(1, T):
-        entering = drive[t] + B @ paths
+        entering, expected, within = drive[t] + B @ paths, None, np.zeros((p, p, d))
         if exact:
             # The closed form of the last step, averaged over the paths up to it (Rao-Blackwell).
             expected, shared = _mean_and_shared(activation, entering, noise)
             expected, within = (1.0 - leak) * paths + leak * expected, leak * leak * shared.mean(axis=0)
-        else:
-            within = np.zeros((p, p, d))
         if not exact or t < T - 1:
             drawn = activation.apply(entering + noise[:, None] * normals[:, t - 1, None, :])
             paths = (1.0 - leak) * paths + leak * drawn
-        if not exact:
-            expected = paths
+        expected = paths if expected is None else expected
         mean[t] = expected.mean(axis=0)
         centred = expected - mean[t]
         between = (centred[:, :, None] * centred[:, None]).sum(axis=0) / max(len(expected) - 1, 1)

@@ -171,8 +171,8 @@ class MaskedHubPost(HubPost):
         known = self._given.get(i, {})
         return known if known.get(self._names[i]) == self._peers[i].public_key else {}
 
-    def _ask(self, kind: str, asked: dict[int, Call]) -> dict[int, Any]:
-        found = super()._ask(kind, asked)
+    def _ask_agents(self, kind: str, asked: dict[int, Call]) -> dict[int, Any]:
+        found = super()._ask_agents(kind, asked)
         if refused := {i: result.reason for i, result in found.items() if isinstance(result, Refused)}:
             self._set_aside(refused)
             raise AgentLost

@@ -164,7 +164,7 @@ class HubPost(Post):
                     forecast = move(sync.forecast, Z, sync.decoder)
                 answers[i] = Answer(forecast) if np.isfinite(forecast).all() and tame(forecast) else wild
         now.moved |= ask.keys()
-        answers |= self._ask("adopt", ask)
+        answers |= self._ask_agents("adopt", ask)
         now.syncs = {i: sync for i, (sync,) in asked.items() if answers[i].forecast is not None}
         return [answers[i] for i in asked]
 
@@ -223,14 +223,14 @@ class HubPost(Post):
         # Views and anchors stay as they are when a step is done again; terms are of one game.
         take = now.ahead.get if kind in ("view", "adopt") else now.ahead.pop
         found = {i: take((i, kind), None) for i in asked}
-        found |= self._ask(kind, {i: call(*asked[i]) for i in asked if found[i] is None})
+        found |= self._ask_agents(kind, {i: call(*asked[i]) for i in asked if found[i] is None})
         if kind == "view":
             now.ahead |= {(i, kind): view for i, view in found.items()}
         elif kind in MASKED and not all(map(tame, found.values())):
             raise SingularGame(0, np.inf)
         return [found[i] for i in asked]
 
-    def _ask(self, kind: str, asked: dict[int, Call]) -> dict[int, Any]:
+    def _ask_agents(self, kind: str, asked: dict[int, Call]) -> dict[int, Any]:
         """Results by agent. Whoever does not answer now is lost for the step, which is done again without it."""
         now = self._now()
         results, failures = self._exchange({i: [*now.waiting.pop(i, []), call] for i, call in asked.items()})
