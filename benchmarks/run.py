@@ -52,7 +52,7 @@ def main() -> None:
         "",
         "- compiled: called from compiled code, one core below 8192 agents, all threads above;",
         "- from Python: one `solve_game` call, checks and allocation included;",
-        "- dense: the paper's matrices in NumPy (`tests/reference/dense_game.py`), in the same run;",
+        "- dense: the paper's matrices in NumPy (`tests/support/reference/dense_game.py`), in the same run;",
         "- floor ×: time in units of one pass over the game's inputs and outputs at this machine's copy bandwidth,",
         "  measured at the same moment (for a small game, which stays in the cache, that says little);",
         "- MB: peak memory of the whole process.",

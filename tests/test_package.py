@@ -54,6 +54,15 @@ def test_the_public_names_are_these_and_documented():
         assert f"`{name}" in reference, f"{name} is missing from docs/reference"
 
 
+def test_no_folder_has_more_than_a_dozen_modules():
+    folders = [path.parent for path in (ROOT / "src").rglob("*.py")]
+    counts = {
+        folder: sum(path.suffix == ".py" and path.stem != "__init__" for path in folder.iterdir())
+        for folder in set(folders)
+    }
+    assert {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count > 12} == {}
+
+
 def test_seeds_depend_on_the_name_and_nothing_else():
     first = seeds.generator(2024, "encoder", 3).standard_normal(4)
     seeds.generator(2024, "encoder", 4).standard_normal(100)

@@ -1,6 +1,6 @@
 """Games that are hard for float64: steep and unequal decay, long look-back, scales from 1e-9 to 1e9.
 
-    python tests/hard_games.py 500
+    python tests/support/hard_games.py 500
 
 solves so many of them, compares each with a solution of four hundred digits and prints how far off they are.
 """

@@ -31,7 +31,7 @@ def test_the_root_form_is_the_recursion(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_hard_games_against_four_hundred_digits(compiled):
-    """A sample of `python tests/hard_games.py 500`."""
+    """A sample of `python tests/support/hard_games.py 500`."""
     found = [compare(hard_game(seed), compiled) for seed in range(0, 500, 25 if compiled else 17)]
     solved = np.array([each for each in found if each is not None])
     assert len(solved) >= 0.9 * len(found)
