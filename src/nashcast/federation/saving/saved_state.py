@@ -1,4 +1,4 @@
-"""What a federation saves, and how it is restored: into new parts first, so that a refused file changes nothing."""
+"""The saved state of a federation. It is restored into new parts first, so that a refused file changes nothing."""
 
 from __future__ import annotations
 

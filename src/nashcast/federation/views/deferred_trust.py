@@ -1,4 +1,4 @@
-"""Trust that is added up when it is asked for, or after many steps: at every step it would cost too much."""
+"""Trust that is summed on request, or after many steps: at every step it would cost too much."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from nashcast.federation.members import Members, Mixture
 from nashcast.federation.views.trust import Sums, Trust, TrustLog, reported
 
-# Labelled steps that are added up together.
+# Labelled steps that are summed together.
 _TOGETHER = 64
 
 
 class _Rows(NamedTuple):
-    """Labelled steps that are not added up yet."""
+    """Labelled steps that are not summed yet."""
 
     weights: np.ndarray  # as in `Mixture`, (rows, …)
     experts: np.ndarray
     awake: np.ndarray
     shares: np.ndarray
-    forecasts: np.ndarray  # of the federation, (rows, y_dim)
+    forecasts: np.ndarray  # the federation's, (rows, y_dim)
     targets: np.ndarray  # (rows, y_dim)
 
 
 class DeferredTrust:
-    """A `TrustLog` of mixtures, and the steps it does not know yet.
+    """A `TrustLog` of mixtures, and the steps not yet added to it.
 
-    members: of the federation.   shares: shape of the agents' parts of the joint experts, (variants, agents).
+    members: those of the federation.   shares: shape of the agents' parts of the joint experts, (variants, agents).
     """
 
     def __init__(self, members: Members, y_dim: int, shares: tuple[int, int]):
@@ -41,7 +41,7 @@ class DeferredTrust:
         self._count = 0
 
     def learn(self, target: np.ndarray, forecast: np.ndarray, mixture: Mixture) -> None:
-        """The label of a forecast (y_dim,) of the federation came."""
+        """Add a labelled forecast (y_dim,) of the federation."""
         for kept, value in zip(self._rows, (*mixture, forecast, target), strict=True):
             kept[self._count] = value
         self._count += 1
