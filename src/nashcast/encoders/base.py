@@ -88,8 +88,7 @@ class BuiltEncoder:
         return np.stack(features), state
 
     def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments | None:
-        """Mean and covariance of a window's features, given its inputs (steps, x_dim); None if features are
-        deterministic.
+        """Mean and covariance of a window's features, given its inputs (steps, x_dim); None if they are fixed.
 
         features: as drawn, (steps, y_dim, features); encoders with memory start from its first entry.
         noise: for encoders that sample their moments.

@@ -32,8 +32,7 @@ class HuggingFace:
     model: a folder, or a name on the Hugging Face Hub.   kind: "text" or "image".
     column: its name in the input; "" if the whole input is one text or picture. The agent sits out steps without one.
     features: how many the agent uses.
-    pooling: how the last hidden states are pooled: "mean" over all tokens or patches, "cls" for the first, "pooler" for
-    the
+    pooling: applied to the last hidden states: "mean" over all tokens or patches, "cls" for the first, "pooler" for the
         model's own. A model with an embedding of its own for the kind (CLIP) gives that.
     projection: seed of a random projection, or a matrix (features, size of the embedding), for example of principal
         components, which gives every target the same features.

@@ -33,8 +33,7 @@ class Schedule(NamedTuple):
 
 # Makes a model of targets (rows, y_dim) for a horizon.
 Fit = Callable[[np.ndarray, int], Any]
-# A model's forecast, (horizon, y_dim, levels or 1), given the past (rows, y_dim), of which `age` rows came after its
-# fit.
+# A model's forecast, (horizon, y_dim, levels or 1), given the past (rows, y_dim), `age` rows of it after the fit.
 Predict = Callable[[Any, np.ndarray, int, int], np.ndarray]
 
 

@@ -32,8 +32,7 @@ class AnswerShape:
     """How to read an answer.   name: the black box's in messages.   y_dim: numbers in a target.
 
     horizon: how many steps it forecasts; None for 1 or as many as it is asked for.
-    levels: levels of its quantiles, the last axis of the answer.   samples: whether the first axis of the answer is
-    samples.
+    levels: quantile levels, the last axis of the answer.   samples: whether the first axis of the answer is samples.
     """
 
     def __init__(

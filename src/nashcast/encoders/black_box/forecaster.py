@@ -36,8 +36,8 @@ class Forecaster:
     quantiles: levels, if it returns quantiles along a last axis; the median is the forecast.
     samples: whether it returns samples along a first axis; the mean is the forecast.
     fit: `fit(past)` makes a model; the function is then called with the model first, and then the past.
-    refit_every: steps between fits; without `fit`, steps between calls: in between, the rest of its last answer is
-    used. timeout: seconds. The agent sits the step out if the answer takes longer, raises, is not finite or has a wrong
+    refit_every: steps between fits; without `fit`, steps between calls: in between, its last answer is used.
+    timeout: seconds. The agent sits the step out if the answer takes longer, raises, is not finite or has a wrong
         length.
 
     The function must not learn: the same past must always give the same forecast. See `Learner` for those that do.

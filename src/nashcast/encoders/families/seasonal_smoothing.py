@@ -34,8 +34,7 @@ class SeasonalSmoothing:
 
 
 class _Built(BuiltForecaster):
-    """State: level (rates, y_dim), season (places, rates, y_dim), starting at the next target's place, number of
-    places.
+    """State: level (rates, y_dim), season (places, rates, y_dim), from the next target's place on, number of places.
 
     Without a season there is one place, and their number is 0.
     """
