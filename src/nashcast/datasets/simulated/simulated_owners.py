@@ -1,4 +1,4 @@
-"""Simulated: a target made of what several owners know, each of them one number."""
+"""Simulated: a target made of several owners' inputs, one number each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nashcast.datasets.table import one_of
 
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 CASES = ("plain", "redundant", "useless", "lying", "changing")
-# Steps in which the weights of the case "changing" turn once, and steps for which the liar tells the same, on average.
+# Period of the weights in the case "changing", and mean length of the lying owner's runs, in steps.
 TURN, TELLS = 1500.0, 50.0
-# The liar's word against what it knows, and the share of the steps in which it is honest first.
+# The factor of the lying owner's false input, and the share of steps at the start in which it is honest.
 LIE, HONEST = -3.0, 0.2
 
 
@@ -23,9 +23,9 @@ def simulated_owners(
     r"""$y_{t+1} = \sum_i a_i x^i_t + \sigma\varepsilon_t$ with a = (1, -1, 1, -1); each owner has a normal input.
 
     case: "plain"; "redundant": the last two owners see what the first two see; "useless": a fifth owner sees noise;
-    "lying": a fifth sees what the first sees, and tells it for a fifth of the steps, later now that and now -3 times
-    that, 50 steps the same on average; "changing": the a_i turn, $a_i\cos(2\pi t/1500 + i\pi/4)$.
-    steps: how many targets.   noise: σ ≥ 0.   correlation: of any two inputs, at least 0 and below 1.
+    "lying": a fifth sees what the first sees, and sends it for a fifth of the steps; later it alternates between that
+    and -3 times that, in runs of 50 steps on average; "changing": the weights rotate, $a_i\cos(2\pi t/1500 + i\pi/4)$.
+    steps: how many targets.   noise: σ ≥ 0.   correlation: that of any two inputs, at least 0 and below 1.
     """
     one_of("case", case, CASES)
     R = check.integer("steps", steps, min=1)
@@ -49,7 +49,7 @@ def simulated_owners(
 
 
 def _fifth(case: str, first: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
-    """What a fifth owner tells, (rows,), if there is one."""
+    """The input that a fifth owner sends, (rows,), if there is one."""
     if case == "useless":
         return rng.standard_normal(len(first))
     if case != "lying":
