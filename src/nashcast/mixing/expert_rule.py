@@ -47,7 +47,7 @@ def rule_name(mixing: str | RuleFactory) -> str:
 def made_rule(factory: RuleFactory, experts: int, y_dim: int) -> AggregationRule:
     """A rule of the caller's own, checked for all methods of a rule."""
     if not callable(factory):
-        raise InvalidInput("mixing", check.describe(factory), "Pass the name of a rule, or what makes one.")
+        raise InvalidInput("mixing", check.describe(factory), "Pass the name of a rule, or a function that makes one.")
     rule = factory(experts, y_dim)
     missing = [name for name in ("weights", "learn", "save", "restore") if not callable(getattr(rule, name, None))]
     if missing:

@@ -92,7 +92,7 @@ def pretrain_on_sequences(
     """As `pretrain_transformer`, on sequences that are cut already, each scaled in its own way if need be.
 
     inputs: (sequences, length, x_dim).   targets: (sequences, length, y_dim).
-    look_ahead: whether they reach into the period that will be scored, which cannot be checked here; the result stores it.
+    look_ahead: whether they reach into the period that will be scored, which is not checked; the result stores it.
     """
     training.check()
     check.integer("features", features, min=1)

@@ -186,7 +186,7 @@ def _header(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
         header = json.dumps(document, allow_nan=False).encode()
         _parsed(memoryview(header))
     except (ValueError, TypeError) as error:
-        raise InvalidInput("state", f"what a file cannot hold ({error})", "Save arrays of numbers.") from None
+        raise InvalidInput("state", f"a state that cannot be saved ({error})", "Save arrays of numbers.") from None
     return header
 
 
