@@ -21,10 +21,10 @@ class NashcastError(Exception):
     """Any error nashcast raises on purpose. It can be pickled, so that worker processes can pass it on."""
 
     def __reduce__(self):
-        return _again, (type(self), self.args, self.__dict__)
+        return _rebuilt, (type(self), self.args, self.__dict__)
 
 
-def _again(kind: type[NashcastError], args: tuple, state: dict) -> NashcastError:
+def _rebuilt(kind: type[NashcastError], args: tuple, state: dict) -> NashcastError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error

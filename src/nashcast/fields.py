@@ -64,7 +64,7 @@ class Fields:
         return value.copy()
 
     def part(self, prefix: str) -> Fields:
-        """The fields whose names begin with the prefix, without it, for a component inside; they count as taken."""
+        """The fields whose names begin with the prefix, without it, for a nested component; they count as taken."""
         inner = {name.removeprefix(prefix): value for name, value in self._left.items() if name.startswith(prefix)}
         self._left = {name: value for name, value in self._left.items() if not name.startswith(prefix)}
         return Fields(inner, self._label + prefix)

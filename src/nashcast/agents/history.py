@@ -1,4 +1,4 @@
-"""The rows of a stream that an agent remembers: targets, inputs, their scales and the season.
+"""The stored rows of a stream: targets, inputs, their scales and the season.
 
 Row s is the target y_s and the input that came with it, from which the target of row s + 1 is forecast. The arrays
 are filled from the front; when they are full, the last KEPT rows move to the front. The first PAD rows repeat the
@@ -83,7 +83,7 @@ class History:
         return max(0, PAD + self._begun_at - self.offset)
 
     def row_of(self, step: int) -> int | None:
-        """The row in which a step's forecast was made, if it is still remembered."""
+        """The row in which a step's forecast was made, if it is still stored."""
         row = PAD + step - self.offset
         return row if self.known_from <= row < self.rows else None
 

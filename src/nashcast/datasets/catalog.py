@@ -121,7 +121,7 @@ _STREAMS: dict[str, _Kind] = {
         hourly_load, "simulated: electricity demand of a region, hourly, from its temperature", (2000, 1, 1),
         "made by formula",
     ),
-    "owners-correlated": _simulated("four inputs, as correlated as you say", case="plain"),
+    "owners-correlated": _simulated("four inputs with a given correlation", case="plain"),
     "owners-redundant": _simulated("two inputs, each seen by two owners", case="redundant"),
     "owners-useless": _simulated("a fifth owner sees noise", 5, case="useless"),
     "owners-lying": _simulated("a fifth owner lies", 5, case="lying"),

@@ -14,7 +14,7 @@ WARMUP = 100
 
 
 def lag_matrix(columns: np.ndarray, lags: Sequence[int]) -> np.ndarray:
-    """All columns of a row, then those of the row before, and so on; zeros stand for rows before the first.
+    """All columns of a row, then those of the row before, and so on; zeros for rows before the first.
 
     columns: (rows, k).   lags: how many rows each column enters with; 1 is the row itself.
     """

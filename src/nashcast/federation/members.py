@@ -11,7 +11,7 @@ _SMALL_PART, _NOTHING = 1e-12, 1e-9
 
 
 class Mixture(NamedTuple):
-    """How the forecasts of the next target were made. All arrays may have further axes before these."""
+    """The mixture behind the forecast of the next target. All arrays may have further leading axes."""
 
     weights: np.ndarray  # per expert, (y_dim, experts)
     experts: np.ndarray  # forecast of each expert, (y_dim, experts)

@@ -29,7 +29,7 @@ class TableVerbs(Views):
 
     @property
     def coverages(self) -> tuple[float, ...]:
-        """Of its intervals."""
+        """Coverages of its intervals."""
         return self._coverages
 
     def backtest(

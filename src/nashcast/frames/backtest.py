@@ -48,8 +48,8 @@ class Backtest:
 
     def errors(self, forecasts: np.ndarray | None = None) -> np.ndarray:
         """Forecast minus target, (rows, horizon, y_dim); NaN where either is missing and before `burn_in`."""
-        said = self.forecasts if forecasts is None else forecasts
-        found = said - self._ahead()
+        present = self.forecasts if forecasts is None else forecasts
+        found = present - self._ahead()
         found[: self.burn_in] = np.nan
         return found
 
@@ -151,8 +151,8 @@ class Backtest:
         if not self.coverages:
             return np.full(self.horizon, np.nan)
         halves = np.moveaxis(self.bounds[:, :, 1], 1, 0) - self.forecasts
-        said = quantiles(self.forecasts, halves, self.coverages, CRPS_LEVELS)
-        losses = crps(self._ahead(), said, CRPS_LEVELS)
+        present = quantiles(self.forecasts, halves, self.coverages, CRPS_LEVELS)
+        losses = crps(self._ahead(), present, CRPS_LEVELS)
         losses[: self.burn_in] = np.nan
         return mean(losses, axis=(0, 2))
 
@@ -188,11 +188,11 @@ def run_backtest(
     def each(place: int) -> None:
         at = place - first
         live.predict(federation)
-        said = federation.present
-        if said is not None:
-            forecasts[at] = said.forecast
+        present = federation.present
+        if present is not None:
+            forecasts[at] = present.forecast
             bounds[at] = federation.bounds_now()
-            recorded.append((at, said.weights, federation.own_forecasts()))
+            recorded.append((at, present.weights, federation.own_forecasts()))
         report(at + 1)
 
     live.observe(federation, rows, delay, each)

@@ -99,11 +99,11 @@ class TableLayout:
         if self.dated != (exact is not None):
             self._refuse_change()
         places = np.arange(table.rows) if exact is None else self._places(exact)
-        kept = np.flatnonzero(places >= 0) if exact is None else np.flatnonzero(~np.isnat(exact))
-        if not len(kept):
+        valid = np.flatnonzero(places >= 0) if exact is None else np.flatnonzero(~np.isnat(exact))
+        if not len(valid):
             raise InvalidInput("date", "no timestamp that exists", "Pass the times of the rows.")
         # The last row of a place is used.
-        order = kept[np.argsort(places[kept], kind="stable")]
+        order = valid[np.argsort(places[valid], kind="stable")]
         last = np.append(places[order][1:] != places[order][:-1], True)
         order = order[last]
         first, count = int(places[order[0]]), int(places[order[-1]] - places[order[0]]) + 1
@@ -117,7 +117,7 @@ class TableLayout:
         targets[at] = np.column_stack([_numbers(name, table.columns[name]) for name in self.targets])[order]
         objects = np.full((count, len(self.objects)), None, dtype=object)
         for j, name in enumerate(self.objects):
-            objects[at, j] = _as_they_are(table.columns[name])[order]
+            objects[at, j] = _objects(table.columns[name])[order]
         every_place = first + np.arange(count)
         if self.calendar:
             inputs[:, measured.shape[1] :] = self._calendar(every_place)
@@ -251,7 +251,7 @@ def _missing(value: Any) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _as_they_are(column: np.ndarray) -> np.ndarray:
+def _objects(column: np.ndarray) -> np.ndarray:
     """Texts and pictures, None where missing."""
     found = np.full(len(column), None, dtype=object)
     for i, value in enumerate(column):

@@ -77,7 +77,7 @@ class Certificate(NamedTuple):
 
 
 def certify(equilibrium: Equilibrium) -> Certificate:
-    """How close to an equilibrium the rules of a solved game are, checked against the definition.
+    """Check by the definition how close the rules of a solved game are to an equilibrium.
 
     Costs O(agents) matrix products of the size of the window, in plain NumPy: for showing and testing, not for a loop.
     """
@@ -97,7 +97,7 @@ class _Roots(NamedTuple):
 
     best: Any  # the cost of its best response
     cost: Any  # the cost of its rule
-    gain: Any  # what the best response would save
+    gain: Any  # the saving by the best response
 
 
 class _Frame(NamedTuple):
@@ -186,7 +186,7 @@ def _rules(equilibrium, t) -> list[np.ndarray]:
 
 
 def _pushes_and_spreads(problem, t, frame):
-    """How a decoder moves the state in the mean, (size + 1, d) for each agent; its features' covariance, or None."""
+    """The mean effect of a decoder on the state, (size + 1, d) for each agent; its features' covariance, or None."""
     layout = problem.layout
     p, pushes, spreads = layout.y_dim, [], []
     for i, d in enumerate(layout.sizes):

@@ -167,8 +167,8 @@ def learn_at(
         state.steps[:] += 1
     else:  # columns without a label do not change
         assert labelled is not None
-        for kept, new in ((state.score, score), (state.squares, squares), (state.log_variance, log_variance)):
-            np.copyto(kept, new, where=labelled[..., None])
+        for old, new in ((state.score, score), (state.squares, squares), (state.log_variance, log_variance)):
+            np.copyto(old, new, where=labelled[..., None])
         np.copyto(state.count, count, where=labelled)
         state.steps[:] += labelled
     return state

@@ -99,15 +99,15 @@ class JointBlocks:
         self._ridge = game.ridge * np.array(sizes, dtype=float)[:, None, None, None] * np.eye(D)
         # Added back to the diagonals at each step, so that the ridge does not fade.
         self._refill = (1.0 - self._forgetting[..., 0]) * (game.ridge * np.array(sizes, dtype=float))[:, None, None]
-        self._information = self._laid(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
-        self._spare = self._laid(self._information, 1)  # swapped with the information
+        self._information = self._laid_out(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
+        self._spare = self._laid_out(self._information, 1)  # swapped with the information
         # Decoders of every variant, and the mean of the averaged variant's.
-        self._all_decoders = self._laid(np.zeros((len(game.variants) + 1, N, y_dim, horizon, D)), 1)
+        self._all_decoders = self._laid_out(np.zeros((len(game.variants) + 1, N, y_dim, horizon, D)), 1)
         self._decoders, self._averaged = self._all_decoders[:-1], self._all_decoders[-1]  # views
         self._coefficients = np.zeros((N, y_dim, D, public))
         # Features played in the last rows and their gains, by step.
-        self._rows = self._laid(np.zeros((remembered, N, y_dim, D)), 1)
-        self._gains = self._laid(np.zeros((remembered, L, N, y_dim, D)), 2)
+        self._rows = self._laid_out(np.zeros((remembered, N, y_dim, D)), 1)
+        self._gains = self._laid_out(np.zeros((remembered, L, N, y_dim, D)), 2)
 
     def forecast(self, features: np.ndarray, public: np.ndarray) -> Contributions:
         """features: (agents, y_dim, size), 0 for agents that are absent.   public: (y_dim, public features)."""
@@ -118,7 +118,7 @@ class JointBlocks:
             if np.count_nonzero(present) < len(present):
                 z = np.where(present[:, None, None], unexplained, 0.0)
         if self._tiny:
-            z = self._laid(z, 0)
+            z = self._laid_out(z, 0)
         gains = self._solved(self._prior(), z)
         leverage = self._dot(gains, z)
         if np.count_nonzero(leverage > self._game.largest_leverage):
@@ -246,7 +246,7 @@ class JointBlocks:
         places = steps % self._remembered
         return memory[places[0] : places[0] + 1] if len(places) == 1 else memory[places]
 
-    def _laid(self, values: np.ndarray, agents: int) -> np.ndarray:
+    def _laid_out(self, values: np.ndarray, agents: int) -> np.ndarray:
         """A copy. For very many small blocks, the axis `agents` is contiguous in memory."""
         if not self._tiny:
             return values.copy()

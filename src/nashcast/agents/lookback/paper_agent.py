@@ -103,7 +103,7 @@ class PaperAgent:
         self._targets = np.full((steps, p), np.nan)
         self._took_part = np.zeros(steps, dtype=bool)
         self._last_absence = -1 - steps
-        self._memory = empty_memory(d)  # of all history, if forgetting is given
+        self._memory = empty_memory(d)  # statistics of all history, if forgetting is given
         self._decoder = np.zeros(d)
         self._pending: PendingStep | None = None
         self._part: AgentPart | None = None
@@ -209,8 +209,8 @@ class PaperAgent:
             newest = (pending.x, pending.features, pending.present, known, True)
             self._encoder_state, self._present = pending.encoder_state, pending.forecast
         if self._forgetting is not None:
-            teaches = self._pending is not None and target is not None
-            Z, residual = (newest[1], target - newest[2]) if teaches else (np.zeros((p, d)), np.zeros(p))
+            learns = self._pending is not None and target is not None
+            Z, residual = (newest[1], target - newest[2]) if learns else (np.zeros((p, d)), np.zeros(p))
             self._memory = extend(self._memory, Z, residual, self._forgetting)
         memories = (self._inputs, self._features, self._presents, self._targets, self._took_part)
         for memory, value in zip(memories, newest, strict=True):

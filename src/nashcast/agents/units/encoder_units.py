@@ -51,7 +51,7 @@ class Unit:
         return self.built.encode_rows(rows.take(self.columns), self.built.start())
 
     def revise(self, rows: Rows) -> None:
-        """Scales have changed."""
+        """Update to changed scales."""
 
     def take_state(self, state: Any) -> None:
         """Continue from the state after rows that were encoded again."""

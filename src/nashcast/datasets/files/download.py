@@ -55,8 +55,8 @@ def download(
         except (OSError, http.client.HTTPException) as error:
             reason = str(getattr(error, "strerror", None) or error or type(error).__name__)
     have = os.fstat(file.fileno()).st_size
-    kept = f"{have:,} of {size:,} bytes are kept: run the command again and it goes on from there" if have else ""
-    raise NashcastError(f"{url}: {reason}, {attempts} times. {kept or 'Check the network, or pass another --url'}.")
+    saved = f"{have:,} of {size:,} bytes are saved: run the command again to resume the download" if have else ""
+    raise NashcastError(f"{url}: {reason}, {attempts} times. {saved or 'Check the network, or pass another --url'}.")
 
 
 def _receive(url: str, file: BinaryIO, size: int, progress: Progress | None, timeout: float) -> bool:

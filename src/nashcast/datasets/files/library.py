@@ -37,7 +37,7 @@ def locate(known: KnownFile, path: str | Path | None = None) -> Path:
     found = place / known.file if path is None or place.is_dir() else place
     if not found.is_file():
         copy = f"Or add a copy: nashcast data add {known.file}. Or set NASHCAST_DATA to the folder it is in."
-        remedy = f"{_how(known)}. {copy}"
+        remedy = f"{_instructions(known)}. {copy}"
         raise InvalidInput(known.name, f"no file {found}", remedy)
     return found
 
@@ -55,7 +55,7 @@ def read_known(known: KnownFile, path: str | Path | None = None, any_version: bo
         total = checksum(found)
         if total not in (known.sha256, _accepted(found)):
             remedy = (
-                f"{_how(known, ' again')}. "
+                f"{_instructions(known, ' again')}. "
                 f"If you want this version: nashcast data add --any-version --as {known.name} {found}."
             )
             raise _differs(known, found, total, remedy)
@@ -78,7 +78,7 @@ def fetch(
     """
     known = _known(name)
     if known.page and not url:
-        remedy = f"{_how(known)}, then add it: nashcast data add {known.file}. Or pass the --url of a copy."
+        remedy = f"{_instructions(known)}, then add it: nashcast data add {known.file}. Or pass the --url of a copy."
         raise InvalidInput("name", f"{known.name!r}, a file without an address of its own", remedy)
     target = data_folder(folder) / known.file
     if target.is_file():
@@ -96,7 +96,7 @@ def fetch(
         finally:
             if os.fstat(file.fileno()).st_size == 0:
                 part.unlink(missing_ok=True)
-        wrong = _what_is_wrong(known, file)
+        wrong = _mismatch_of(known, file)
         if wrong:
             part.unlink(missing_ok=True)
             remedy = "It was removed: run the command again, or pass another --url."
@@ -115,7 +115,7 @@ def add(
 ) -> tuple[KnownFile, Path]:
     """Copy a file into the data folder after checking it. name: which one it is, if its file name does not show it.
 
-    any_version: accept one with another checksum if its columns, dates and numbers are valid, and remember it.
+    any_version: accept one with another checksum if its columns, dates and numbers are valid, and record that.
     """
     source = Path(path).expanduser()
     if not source.is_file():
@@ -168,7 +168,7 @@ def _checksum_of(file: BinaryIO) -> str:
     return total.hexdigest()
 
 
-def _how(known: KnownFile, again: str = "") -> str:
+def _instructions(known: KnownFile, again: str = "") -> str:
     """How to get a file."""
     if known.page:
         return f"Download it{again} from {known.page}"
@@ -193,19 +193,19 @@ def _recognised(source: Path, total: str) -> KnownFile:
 
 
 def _differs(known: KnownFile, path: Path, total: str, remedy: str) -> InvalidInput:
-    return InvalidInput(f"{path}", f"a file that is {_wrong(known, path.stat().st_size, total)}", remedy)
+    return InvalidInput(f"{path}", f"a file that is {_mismatch(known, path.stat().st_size, total)}", remedy)
 
 
-def _what_is_wrong(known: KnownFile, file: BinaryIO) -> str:
+def _mismatch_of(known: KnownFile, file: BinaryIO) -> str:
     size = os.fstat(file.fileno()).st_size
     if size > known.size:
         return f"longer than the {known.size:,} bytes of the file"
     file.seek(0)
     total = _checksum_of(file)
-    return "" if total == known.sha256 else _wrong(known, size, total)
+    return "" if total == known.sha256 else _mismatch(known, size, total)
 
 
-def _wrong(known: KnownFile, size: int, total: str) -> str:
+def _mismatch(known: KnownFile, size: int, total: str) -> str:
     what = f"truncated ({size:,} of {known.size:,} bytes)" if size < known.size else "altered"
     return f"{what}: sha256 {total}, not {known.sha256}"
 

@@ -38,7 +38,7 @@ _MISSING = -9900.0
 def tmy3(target: str = "temperature", steps: int | None = None, warmup: int = WARMUP) -> Stream:
     """Forecast the next hour's temperature (°C), relative humidity (%) or global irradiance (W/m²) at Greensboro.
 
-    Six owners: thermometer, hygrometer, barometer, anemometer, pyranometer, observer of the clouds; each knows its
+    Six owners: thermometer, hygrometer, barometer, anemometer, pyranometer, observer of the clouds; each has its
     instrument's present values.   warmup: hours whose mean and standard deviation scale all, not scored.
     """
     one_of("target", target, TARGETS)

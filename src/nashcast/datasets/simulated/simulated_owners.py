@@ -12,9 +12,9 @@ from nashcast.datasets.table import one_of
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 CASES = ("plain", "redundant", "useless", "lying", "changing")
 # Period of the weights in the case "changing", and mean length of the lying owner's runs, in steps.
-TURN, TELLS = 1500.0, 50.0
+PERIOD, RUN_LENGTH = 1500.0, 50.0
 # The factor of the lying owner's false input, and the share of steps at the start in which it is honest.
-LIE, HONEST = -3.0, 0.2
+LIE_FACTOR, HONEST_SHARE = -3.0, 0.2
 
 
 def simulated_owners(
@@ -38,7 +38,7 @@ def simulated_owners(
         inputs[:, 2:] = inputs[:, :2]
     weights = np.repeat(SIGNS[None], R + 1, axis=0)
     if case == "changing":
-        weights *= np.cos(2.0 * np.pi * np.arange(R + 1)[:, None] / TURN + np.arange(len(SIGNS)) * np.pi / 4.0)
+        weights *= np.cos(2.0 * np.pi * np.arange(R + 1)[:, None] / PERIOD + np.arange(len(SIGNS)) * np.pi / 4.0)
     targets = (np.vecdot(weights, inputs) + sigma * rng.standard_normal(R + 1))[:, None]
     fifth = _fifth(case, inputs[:, 0], seeds.generator(seed, "four owners", case))
     inputs = inputs if fifth is None else np.column_stack([inputs, fifth])
@@ -54,6 +54,6 @@ def _fifth(case: str, first: np.ndarray, rng: np.random.Generator) -> np.ndarray
         return rng.standard_normal(len(first))
     if case != "lying":
         return None
-    turns = np.cumsum(rng.random(len(first)) < 1.0 / TELLS)
-    lies = (turns % 2 == 0) & (np.arange(len(first)) >= HONEST * len(first))
-    return np.where(lies, LIE, 1.0) * first
+    turns = np.cumsum(rng.random(len(first)) < 1.0 / RUN_LENGTH)
+    lies = (turns % 2 == 0) & (np.arange(len(first)) >= HONEST_SHARE * len(first))
+    return np.where(lies, LIE_FACTOR, 1.0) * first

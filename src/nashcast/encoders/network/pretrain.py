@@ -71,7 +71,7 @@ def pretrain_transformer(
     scored_from: the first row that will be scored. Rows from there on are not read, not even for validation. None
     means that all rows given lie before the scored period: pass the initial segment only.
     see_everything: train on all rows, the scored period included, as the authors did. This is look-ahead: errors on
-    those rows are then not forecast errors. The result says so in `look_ahead`; excludes `scored_from`.
+    those rows are then not forecast errors. The result records this in `look_ahead`; excludes `scored_from`.
 
     Same seed and machine, same weights: it runs in float64 on one thread. No global random state is read or changed.
     """

@@ -195,7 +195,7 @@ def _root_game(agents, moments, series, weights, settings, t):
 def run_loop(plan, series, settings, echo_states, rules, memory, results):
     """Fills the results. plan: header, agents and chunks of the game's plan.
 
-    Returns how many games were due but could not be solved, so that the greedy step stood.
+    Returns how many games were due but could not be solved, so that the greedy step was used.
     """
     header, agents, _ = plan
     features, means, covariance, targets = series

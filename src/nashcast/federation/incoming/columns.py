@@ -116,7 +116,7 @@ class Columns:
         return forecast[:, 0].copy() if self.y_dim == 1 else forecast.copy()
 
     def save(self) -> dict[str, Any]:
-        """Numbers and names of the columns, as JSON can hold them."""
+        """Numbers and names of the columns, in JSON types."""
         return {"inputs": _saved(self._x), "targets": _saved(self._y)}
 
     def restore(self, saved: Any) -> None:

@@ -50,7 +50,7 @@ def split_objects(x: Any, columns: tuple[str, ...]) -> tuple[Any, Mapping[str, A
 
 
 def replay_inputs(inputs: Any, columns: tuple[str, ...]) -> Sequence[Any] | np.ndarray:
-    """The inputs of a replay, one for each step: numbers (steps, x_dim), or rows that hold texts or pictures.
+    """The inputs of a replay, one for each step: numbers (steps, x_dim), or rows with texts or pictures.
 
     Rows are a list, or a table: a frame, or a dict of columns.
     """

@@ -19,7 +19,7 @@ from nashcast.federation.incoming.screen import Doubt, Screen, Verdict
 from nashcast.fields import restore_parts, saved_parts
 
 # Rows after a suspect label that are not learnt from: inputs may repeat it as lags.
-_COOLING = 4
+_COOLING_ROWS = 4
 
 
 class RowEnd(NamedTuple):
@@ -102,7 +102,7 @@ class PublicRows:
             assert target is not None
             self.screen.doubt = Doubt(step, target.copy(), now)
         history.append(now if suspect else stand_in if target is None else target, accepted)
-        self._cooling = _COOLING if suspect or spike else max(0, self._cooling - 1)
+        self._cooling = _COOLING_ROWS if suspect or spike else max(0, self._cooling - 1)
         self._stale = True
         # After a spike the present row was forecast from it: its experts are not scored on that row.
         if accepted and not spike:

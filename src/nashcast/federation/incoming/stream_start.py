@@ -1,8 +1,8 @@
 """How a stream begins: inputs that wait for the first target, and outliers among the first labels.
 
-Before enough labels are known to tell the usual change, none can be refused, and one that is a thousand times too large
-would dominate every memory. So after FIRST steps the beginning is checked once; if labels are outlying, it is learnt
-again without them.
+Before enough labels are known to estimate the usual change, none can be refused, and one that is a thousand times too
+large would dominate every memory. So after FIRST steps the beginning is checked once; if labels are outlying, it is
+learnt again without them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Waiting:
         self.steps += 1
 
     def since(self, step: int) -> list[Row]:
-        """Those of step `step` and later, if they are all remembered."""
+        """Those of step `step` and later, if all are still stored."""
         missed = self.steps - step
         return list(self._rows)[len(self._rows) - missed :] if 0 < missed <= len(self._rows) else []
 

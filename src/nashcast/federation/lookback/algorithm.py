@@ -29,7 +29,7 @@ class LookbackGame:
         only its terms of sums leave it).
     rewrite_past: agents also replace their past forecasts by the game's (the paper's future work; central only).
     memory: the prior-centred game (central only). Its ridge pulls each agent's decoders towards the agent's own instead
-        of towards 0, so the game corrects what the agent remembers; and agents go on from the last target, with the
+        of towards 0, so the game corrects the agent's own decoder; and agents go on from the last target, with the
         game's last decoder. Meant for agents with `forgetting`: see docs/explanation/prior-centred-game.md.
     ridge: γ of the game, if not the agents' own (central only).
     solve: another game in place of Theorem 2 (central only): called with the `Problem` of the window, returns decoders

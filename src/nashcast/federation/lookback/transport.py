@@ -34,7 +34,7 @@ class Message(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What the server knows when a stream begins.
+    """The server's information at the beginning of a stream.
 
     needed: what an agent must share to play the game; None without a game.
     deadline: seconds an agent may take to forecast; the step goes on without later answers.

@@ -1,7 +1,7 @@
 """A file for a state written after every step: two slots, written in place by turns, one of them always complete.
 
 Replacing a file takes the file system longer than a whole step. A process that is killed while it writes leaves a slot
-with a wrong checksum; the other slot still holds the state before. Layout, all integers little-endian:
+with a wrong checksum; the other slot still has the state before. Layout, all integers little-endian:
 
     8 bytes   b"nashslot"
     8 bytes   room: the bytes of a slot

@@ -9,8 +9,8 @@ Layout, all integers little-endian:
     header    JSON: {"version": 3, "arrays": [[name, dtype, shape], …], "about": {…}}
     content   the bytes of the arrays in that order, each in C order, without gaps
 
-A `DoubleBufferedFile` holds the same header and content in its slots. A reader trusts neither: every size is compared
-with the bytes that are there before anything is allocated.
+A `DoubleBufferedFile` has the same header and content in its slots. A reader trusts neither: every size is compared
+with the bytes present before anything is allocated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DTYPES = frozenset([_BOOL, "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """Write a file that only its owner may read (mode 0600). Returns once it is synced to disk.
 
-    about: a description that JSON can hold.
+    about: a description in JSON types.
     """
     path, header = Path(path), _header(arrays, about)
     content = b"".join([_little_endian(array).tobytes() for array in arrays.values()])
@@ -84,7 +84,7 @@ def write_slot(file: DoubleBufferedFile, arrays: dict[str, np.ndarray], about: d
 def read_arrays(path: str | Path, max_bytes: int = MAX_BYTES) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and description of a file that `write_arrays` or `write_slot` wrote; InvalidInput if it is damaged.
 
-    max_bytes: the largest file that is read. Memory is bounded by the size of the file, whatever the file says.
+    max_bytes: the largest file that is read. Memory is bounded by the size of the file, not by its header.
     """
     path = Path(path)
     if not path.is_file():

@@ -12,7 +12,7 @@ from nashcast.intervals import Intervals
 from nashcast.intervals.issued_log import IssuedLog
 
 # How many steps late a label may come and still be compared with the intervals issued with its forecasts.
-_LATE = 24
+_LATE_STEPS = 24
 
 
 class Bounds:
@@ -29,7 +29,7 @@ class Bounds:
         self._told = told
         # Intervals issued with the last forecasts, by step; at horizon 1 a label is compared with those issued last.
         self._back = (ahead - 1).astype(np.int64)
-        self._issued = IssuedLog(self._intervals.issued(), horizon + _LATE) if horizon > 1 else None
+        self._issued = IssuedLog(self._intervals.issued(), horizon + _LATE_STEPS) if horizon > 1 else None
 
     def expect(self, distance: np.ndarray | None) -> None:
         """Set the distance of the targets from the next forecasts that agents expect, (horizon, y_dim)."""

@@ -46,7 +46,7 @@ class Views:
 
     @property
     def horizon(self) -> int:
-        """How many steps ahead it forecasts."""
+        """The forecast horizon in steps."""
         return self._factory.horizon
 
     @property
@@ -74,7 +74,7 @@ class Views:
 
     @property
     def weights(self) -> dict[str, float]:
-        """How the last learnt forecast weighed each member, averaged over targets."""
+        """The weight of each member in the last learnt forecast, averaged over targets."""
         if self._loop is None or self._last_weights is None:
             return {}
         return dict(zip(self._loop.members, map(float, self._last_weights), strict=True))

@@ -38,7 +38,7 @@ def as_river(make: Callable[[], Federation]) -> Any:
 
 
 class _Federated:
-    """What both regressors share. River reads the parameters of `clone` from the signature of __init__."""
+    """The common part of both regressors. River reads the parameters of `clone` from the signature of __init__."""
 
     def __init__(self, make: Callable[[], Federation]):
         self.make = make

@@ -27,7 +27,7 @@ def as_sktime(make: Callable[..., Federation] | None = None) -> FederationForeca
 class FederationForecaster(_forecasting.BaseForecaster):
     """make: a function of `horizon` that makes a federation of one target without inputs; the default one if left out.
 
-    `fit` needs fh, which says how far to forecast. `update` learns new rows where it left off. Missing values of y are
+    `fit` needs fh, the steps ahead to forecast. `update` learns new rows where it left off. Missing values of y are
     missing labels. Exogenous data are not used: a federation's inputs are known when a row is, sktime's in advance.
 
     >>> import pandas as pd

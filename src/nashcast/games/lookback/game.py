@@ -1,9 +1,9 @@
 """Theorem 2: the look-back game's exact feedback Nash equilibrium, for any number of agents.
 
 Agent i steers its decoders β_0 … β_{T-1}; its forecast moves by Ŷ_{t+1} = Ŷ_t + Z_t β_t; it pays
-Σ_t exp(-α_i(T-1-t)) · (‖y_{t+1} - Σ_j w_t^j Ŷ_{t+1}^j‖² + γ_i‖β_t - β̄_t‖²). Agents meet only in the mixture, so the
-equilibrium costs O(N): docs/explanation/game.md. Here arguments are checked and packed; `reference` or `compiled`
-solves.
+Σ_t exp(-α_i(T-1-t)) · (‖y_{t+1} - Σ_j w_t^j Ŷ_{t+1}^j‖² + γ_i‖β_t - β̄_t‖²). Agents interact only through the mixture,
+so the equilibrium costs O(N): docs/explanation/game.md. Here arguments are checked and packed; `reference` or
+`compiled` solves.
 """
 
 from __future__ import annotations

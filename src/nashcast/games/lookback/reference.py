@@ -136,7 +136,7 @@ def _answers(m, cov, prior, c_gamma, q) -> Answers:
 
 
 def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Agent by agent."""
+    """Matrix-vector products, agent by agent."""
     return (matrices @ vectors[:, :, None])[:, :, 0]
 
 

@@ -204,7 +204,7 @@ def _sum_forward(memory, t):
 
 
 @njit(cache=True)
-def _foresee(memory):
+def _play_ahead(memory):
     """All further steps at once where the features equal their means: no more sums are needed."""
     shape = read_shape(memory.header)
     at = common_places(shape.lookback, shape.y_dim, shape.tensor_k)
@@ -241,7 +241,7 @@ def _play(plan, game, workspace, as_expected):
             return T - 1 - back
     _sum_forward(memory, 0)
     if as_expected:
-        _foresee(memory)
+        _play_ahead(memory)
         for part in prange(parts):
             forward_part(memory, 0, T, part)
         return -1

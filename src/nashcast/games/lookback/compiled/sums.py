@@ -39,7 +39,7 @@ def _scale_and_swap(common, matrix, n, row, other, scale):
 
 
 @njit(cache=True)
-def _take_off(common, matrix, n, first, row, other, ratio):
+def _subtract_row(common, matrix, n, first, row, other, ratio):
     for j in range(first, n):
         entry = number(common, matrix + row * n + j) - ratio * number(common, matrix + other * n + j)
         set_number(common, matrix + row * n + j, entry)
@@ -106,8 +106,8 @@ def invert(common, matrix, inverse, n):
         for r in range(n):
             ratio = number(common, matrix + r * n + c)
             if r != c and ratio != 0.0:
-                _take_off(common, matrix, n, c, r, c, ratio)
-                _take_off(common, inverse, n, 0, r, c, ratio)
+                _subtract_row(common, matrix, n, c, r, c, ratio)
+                _subtract_row(common, inverse, n, 0, r, c, ratio)
     return size * _norm(common, inverse, n) / n
 
 
