@@ -48,8 +48,8 @@ class Backtest:
 
     def errors(self, forecasts: np.ndarray | None = None) -> np.ndarray:
         """Forecast minus target, (rows, horizon, y_dim); NaN where either is missing and before `burn_in`."""
-        present = self.forecasts if forecasts is None else forecasts
-        found = present - self._ahead()
+        made = self.forecasts if forecasts is None else forecasts
+        found = made - self._ahead()
         found[: self.burn_in] = np.nan
         return found
 
@@ -151,8 +151,8 @@ class Backtest:
         if not self.coverages:
             return np.full(self.horizon, np.nan)
         halves = np.moveaxis(self.bounds[:, :, 1], 1, 0) - self.forecasts
-        present = quantiles(self.forecasts, halves, self.coverages, CRPS_LEVELS)
-        losses = crps(self._ahead(), present, CRPS_LEVELS)
+        found = quantiles(self.forecasts, halves, self.coverages, CRPS_LEVELS)
+        losses = crps(self._ahead(), found, CRPS_LEVELS)
         losses[: self.burn_in] = np.nan
         return mean(losses, axis=(0, 2))
 
