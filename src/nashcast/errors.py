@@ -5,33 +5,33 @@ NashcastError
 └── SingularGame        the look-back game has no unique equilibrium at some step (an ArithmeticError)
     └── IllConditionedGame   it has one, but rounding leaves too few of its digits
 
-Sub-packages derive their own from NashcastError; those a user may meet:
+Sub-packages derive their own from NashcastError; those visible to users:
 
 checks.ContractViolation   an encoder or agent breaks a contract
 client.ServiceRefused      the live service answered, but not with success
-service.journal.schema.JournalDamaged     what the journal says cannot be true: it is not served
-service.journal.schema.JournalUnwritable  nothing can be added to the journal now; what it holds is as it was
-remote.wire.format.MalformedMessage       bytes from elsewhere are no message, or not one that was asked for
+service.journal.schema.JournalDamaged     the journal is inconsistent, and is not served
+service.journal.schema.JournalUnwritable  the journal cannot be appended to; its content is unchanged
+remote.wire.format.MalformedMessage       received bytes are no message, or not one that was asked for
 remote.owner.joint_replica.NotAsPublished an event of the hub does not fit those before it
 remote.masking.masks.MaskRefused          an agent refuses to mask: too few are present, or one was left out
 """
 
 
 class NashcastError(Exception):
-    """Any error nashcast raises on purpose. It can be pickled, so that it gets out of a worker process whole."""
+    """Any error nashcast raises on purpose. It can be pickled, so that worker processes can pass it on."""
 
     def __reduce__(self):
-        return _again, (type(self), self.args, self.__dict__)
+        return _rebuilt, (type(self), self.args, self.__dict__)
 
 
-def _again(kind: type[NashcastError], args: tuple, state: dict) -> NashcastError:
+def _rebuilt(kind: type[NashcastError], args: tuple, state: dict) -> NashcastError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
 
 
 class InvalidInput(NashcastError, ValueError):
-    """An argument cannot be used; the message names it, what it was and what to pass instead."""
+    """An argument is invalid; the message names it, what it was and what to pass instead."""
 
     def __init__(self, argument: str, got: str, remedy: str):
         super().__init__(f"{argument}: got {got}. {remedy}")
@@ -41,7 +41,7 @@ class InvalidInput(NashcastError, ValueError):
 class SingularGame(NashcastError, ArithmeticError):
     """The matrix that couples the agents is singular at one step of the game.
 
-    step: of the window.   condition: its condition number, after rows and columns were scaled.
+    step: index in the window.   condition: its condition number, after rows and columns were scaled.
     """
 
     _what = "the game has no unique equilibrium"

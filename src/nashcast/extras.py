@@ -9,7 +9,7 @@ from nashcast.errors import InvalidInput
 
 
 def needed(module: str, package: str, extra: str, argument: str = "stream") -> Any:
-    """The module; if its package is missing, the message says how to install it. argument: what needs it."""
+    """The module; raises InvalidInput with the install command if its package is missing. argument: what needs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Named arrays taken one by one, each checked: a component checks all it restores before it changes anything."""
+"""Named arrays, each checked as it is taken: a component checks everything it restores before it changes anything."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Fields:
     ) -> np.ndarray:
         """A copy of one field; InvalidInput if it is missing or not as asked.
 
-        shape: None for an axis of any length.   dtype: exactly this one.   min, max: of all entries that are not NaN.
+        shape: None for an axis of any length.   dtype: exactly this one.   min, max: bounds of all entries except NaN.
         finite: whether NaN and infinite entries are refused.
         """
         if name not in self._left:
@@ -64,7 +64,7 @@ class Fields:
         return value.copy()
 
     def part(self, prefix: str) -> Fields:
-        """The fields whose names begin with the prefix, without it, for a component inside; they count as taken."""
+        """The fields whose names begin with the prefix, without it, for a nested component; they count as taken."""
         inner = {name.removeprefix(prefix): value for name, value in self._left.items() if name.startswith(prefix)}
         self._left = {name: value for name, value in self._left.items() if not name.startswith(prefix)}
         return Fields(inner, self._label + prefix)
@@ -79,7 +79,7 @@ class Fields:
         return len(value)
 
     def rest(self) -> dict[str, Any]:
-        """All that is left, as it is, for a component that checks it by itself; it counts as taken."""
+        """All remaining fields, unchecked, for a component that checks them itself; they count as taken."""
         left, self._left = self._left, {}
         return left
 
@@ -98,11 +98,11 @@ class Fields:
 
 
 def saved_parts(parts: Iterable[tuple[str, Any]]) -> dict[str, np.ndarray]:
-    """What several components save, each under its prefix."""
+    """The saved fields of several components, each under its prefix."""
     return {prefix + name: value for prefix, part in parts for name, value in part.save().items()}
 
 
 def restore_parts(parts: Iterable[tuple[str, Any]], fields: Fields) -> None:
-    """Restore them from what `saved_parts` gave."""
+    """Restore them from what `saved_parts` returned."""
     for prefix, part in parts:
         part.restore(fields.part(prefix))

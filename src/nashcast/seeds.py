@@ -1,4 +1,4 @@
-"""One run seed, a generator for each named use: agent 3 draws the same in a run of 4 and of 40."""
+"""One run seed, a generator for each named use: agent 3 draws the same numbers in a run of 4 and of 40."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def generator(run_seed: int, *name: str | int) -> np.random.Generator:
 
 
 def key(run_seed: int, *name: str | int) -> int:
-    """A 63-bit key of one named use, for noise that is looked up by step instead of drawn in order."""
+    """A 63-bit key of one named use, for counter-based noise, computed by step instead of drawn in order."""
     return int(_sequence(run_seed, name).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 

@@ -1,4 +1,4 @@
-"""How settings show themselves: what was chosen, and nothing of what was left as it is."""
+"""A short repr of settings: only the fields that differ from their defaults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def short_repr(self: Any) -> str:
-    """Of a dataclass, the fields that differ from their defaults; functions by name.
+    """The repr of a dataclass with the fields that differ from their defaults; functions by name.
 
     >>> from dataclasses import dataclass
     >>> @dataclass

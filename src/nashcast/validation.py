@@ -1,4 +1,4 @@
-"""Checks of arguments at the edge of the package; code behind them trusts what it is given.
+"""Checks of arguments at the edge of the package; internal code does not check again.
 
 Each check returns the value in the form the mathematics takes, or raises `InvalidInput` with the argument's name, what
 it got and what to pass instead.
@@ -158,7 +158,7 @@ def integer(name: str, value, *, min: int, max: int | None = None) -> int:  # no
 
 
 def _refuse_lookalikes(name: str, value) -> None:
-    """Refuse what NumPy would convert to other numbers than the caller means, or not at all."""
+    """Refuse values that NumPy would convert to other numbers than intended, or cannot convert."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidInput(name, "a masked array", "Pass value.filled(np.nan), or an array without a mask.")
     if isinstance(value, list | tuple) and any(entry is np.ma.masked for entry in value):

@@ -116,8 +116,8 @@ def test_a_connection_that_breaks_for_ever_leaves_what_came_for_the_next_time(tm
     have = part(tmp_path).stat().st_size
     assert HALF < have < len(CONTENT)
     assert message == (
-        f"{server.url}: the connection was cut, 4 times. {have:,} of {len(CONTENT):,} bytes are kept: "
-        "run the command again and it goes on from there."
+        f"{server.url}: the connection was cut, 4 times. {have:,} of {len(CONTENT):,} bytes are saved: "
+        "run the command again to resume the download."
     )
     with serving(CONTENT) as server:
         assert get(server, tmp_path).read_bytes() == CONTENT

@@ -127,9 +127,9 @@ DEFECTS = {
     "an open quotation mark": (
         'a,b\n1,"2\n3,4\n',
         {},
-        "got what is no CSV (unexpected end of data). Check its quotation marks.",
+        "got invalid CSV (unexpected end of data). Check its quotation marks.",
     ),
-    "a quotation mark in a cell": ('a,b\n1,2\n"3"4,5\n', {}, ", line 3: got what is no CSV ("),
+    "a quotation mark in a cell": ('a,b\n1,2\n"3"4,5\n', {}, ", line 3: got invalid CSV ("),
     "one row": ("a\n1\n", {}, ": got 1 row. Wanted are 1 to forecast, and before them 1 with lags. Pass fewer lags"),
     "fewer rows than lags": (
         "a\n1\n2\n3\n",
@@ -168,7 +168,7 @@ BYTES = {
         b"PK\x03\x04\xff\xff\xff",
         ": got a file that is no text. Export it as CSV: it is a zip archive or a spreadsheet.",
     ),
-    "damaged Parquet": (b"PAR1 and no more", ": got what is no Parquet file ("),
+    "damaged Parquet": (b"PAR1 and no more", ": got an invalid Parquet file ("),
 }
 
 

@@ -1,1 +1,1 @@
-"""Agents: frozen encoders, decoders that learn, and what may cross the line between an agent and the server."""
+"""Agents: frozen encoders, decoders that learn, and the data that agents and server may exchange."""

@@ -16,8 +16,8 @@ class Window:
     r"""Proposition 1: one decoder, fitted to the agent's own last steps. The paper's choice; see `paper_federation`.
 
     steps: how far it looks back (the paper's Client T).   ridge: $\gamma > 0$ and decay: $\alpha \ge 0$ of the decoder
-    and of its part in the game.   forgetting: if given, it learns from all history instead, each step weighing this
-    much of the next ($0 < \lambda \le 1$).
+    and of its part in the game.   forgetting: if given, it learns from all history instead, each step weighted by
+    this factor relative to the next ($0 < \lambda \le 1$).
     """
 
     steps: int = 5
@@ -34,12 +34,12 @@ class Window:
 
 
 class Agent:
-    """A participant: what it knows is in its encoders, what it learns in its decoders.
+    """A participant: its encoders are fixed, its decoders learn.
 
     encoder: an encoder, or several whose features it joins.   name: shown in tables.
     inputs: the inputs it may see, by place or by name; all by default.
     decoders: None for a bank of ridge decoders (see `Bank`), or `Window(…)`.
-    share: what may leave it when it runs elsewhere, one of SHARES in `agents.protocol`.
+    share: the data it may send when it runs in another process, one of SHARES in `agents.protocol`.
 
     >>> import nashcast as nc
     >>> nc.Agent(nc.encoders.Trend(), name="desk 1").name
@@ -88,7 +88,7 @@ def _inputs(inputs: Sequence[int | str]) -> tuple[int | str, ...]:
 
 
 def checked_agents(agents: Sequence[Agent]) -> list[Agent]:
-    """A copy of the list. Raises InvalidInput if there is anything else than agents in it, or nothing."""
+    """A copy of the list. Raises InvalidInput if it is empty or contains anything but agents."""
     if isinstance(agents, Agent) or not isinstance(agents, Sequence) or not agents:
         raise InvalidInput("agents", describe(agents), "Pass a list of at least one agent.")
     for i, agent in enumerate(agents):

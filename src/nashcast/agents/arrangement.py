@@ -1,4 +1,4 @@
-"""Where everything of several agents lies: columns of each encoder, and groups of encoders and agents of one size."""
+"""The layout of several agents' features: columns of each encoder, and groups of encoders and agents of one size."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from nashcast.errors import InvalidInput
 # Names of the members that every federation has.
 BASELINES, JOINT = "baselines", "joint game"
 RESERVED = (BASELINES, JOINT)
-# Encoders of about the same size are solved in one call; sizes up to each of these stand together. A call costs as much
-# as about a dozen small systems.
+# Encoders of about the same size are solved in one call; these are the upper limits of the size classes. A call costs
+# as much as about a dozen small systems.
 _SIZES = (16, 32, 64, 128, 256, 512, 1024)
-# Of agents in the joint game there are fewer systems, and more calls for each group.
+# The joint game has fewer systems, and more calls for each group.
 _BLOCK_SIZES = _SIZES[1:]
 
 
 class Group(NamedTuple):
-    """Members of one bank, or agents in one set of joint blocks: which they are, and their columns of all features."""
+    """Members of one bank, or agents in one set of joint blocks: their indices, and their columns of all features."""
 
     members: list[int]
-    columns: np.ndarray  # (members, size); the column after all others, which is 0, where a member has fewer
+    columns: np.ndarray  # (members, size), padded with the last column, which is 0
 
     def of_row(self, features: np.ndarray) -> np.ndarray:
         """Their part, (members, y_dim, size), of the features of a row, (y_dim, columns)."""
@@ -39,10 +39,10 @@ class Group(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """units: of each agent, with their columns.   width: number of columns, and one that is 0.
+    """units: those of each agent, with their columns.   width: number of columns, including one that is 0.
 
-    banks: members of each bank.   bank_groups: their columns.   owner: the agent of each expert: of decoders, bank by
-    bank, then of forecasts.   block_sizes: features that each agent of a group plays the joint game with.
+    banks: members of each bank.   bank_groups: their columns.   owner: the agent of each expert: decoders, bank by
+    bank, then forecasters.   block_sizes: features that each agent of a group plays the joint game with.
     """
 
     units: list[list[tuple[Unit, slice]]]
@@ -111,22 +111,22 @@ def input_columns(agent: Agent, x_dim: int, names: Sequence[str] | None) -> np.n
 
 
 def distinct(names: list[str], reserved: Sequence[str] = ()) -> list[str]:
-    """The same with numbers behind names that occur more than once or are reserved.
+    """The same names, with numbers appended to those that occur more than once or are reserved.
 
     >>> distinct(["desk", "desk", "desk 2", "baselines"], RESERVED)
     ['desk 1', 'desk 3', 'desk 2', 'baselines 1']
     """
-    kept = {name for name in names if names.count(name) == 1} - set(reserved)
-    taken, found = {*reserved, *kept}, []
+    unique = {name for name in names if names.count(name) == 1} - set(reserved)
+    taken, found = {*reserved, *unique}, []
     for name in names:
         numbered = (f"{name} {number}" for number in count(1))
-        found.append(name if name in kept else next(each for each in numbered if each not in taken))
+        found.append(name if name in unique else next(each for each in numbered if each not in taken))
         taken.add(found[-1])
     return found
 
 
 def _by_size(columns: list[list[int]], limits: tuple[int, ...]) -> list[list[int]]:
-    """Places with about the same number of columns together, in ascending order of it."""
+    """Indices grouped by about the same number of columns, in ascending order of it."""
     groups: dict[int, list[int]] = {}
     for place, size in enumerate(map(len, columns)):
         group = next((limit for limit in limits if size <= limit), size)

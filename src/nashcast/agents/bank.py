@@ -4,10 +4,10 @@ For features z, in standardised units, and the change r that followed them, each
 
     $\sum_s \lambda^{t-s} (r_s - z_s^\top\beta)^2 + \rho d\,\|\beta - c\|^2$,      c = 0, or (1, 0, …) where centred,
 
-and forecasts zᵀβ. The leverage $h = z^\top(\sum\lambda^{t-s}zz^\top + \rho d I)^{-1}z$ says how far z is from the rows
-that β was learnt from; beyond TRUSTED_LEVERAGE, β - c counts that much less.
+and forecasts zᵀβ. The leverage $h = z^\top(\sum\lambda^{t-s}zz^\top + \rho d I)^{-1}z$ measures how far z is from the
+rows that β was learnt from; beyond TRUSTED_LEVERAGE, β - c is reduced in proportion.
 
-One bank holds the decoders of several encoders of about the same size, so that one call solves them all. Horizons
+One bank contains the decoders of several encoders of about the same size, so that one call solves them all. Horizons
 share the Gram matrices: a row enters them when it is forecast, and its cross products as its labels come. Until then
 the bank's own forecast stands in for the label, so that an unlabelled row changes no decoder.
 """
@@ -20,24 +20,24 @@ import numpy as np
 
 # Forgetting and ridge (for each feature) of the decoders.
 DECODERS = ((1.0, 1e-4), (1.0, 0.3), (0.998, 10.0), (0.99, 0.3), (0.97, 0.01), (0.9, 0.01))
-# Further decoders of encoders whose first feature is a forecast by itself: the ridge is centred on it.
+# Further decoders of encoders whose first feature is itself a forecast: the ridge is centred on it.
 CENTRED = ((1.0, 10.0), (0.9, 0.3), (0.9, 0.01))
-# An agent's regression over all its encoders has fewer: it is large.
+# An agent's regression over all its encoders is large, so it has fewer decoders.
 JOINED = ((1.0, 0.3), (0.998, 1.0), (0.99, 1.0))
 FORGETTING = (1.0, 0.998, 0.99, 0.97, 0.9)
 TRUSTED_LEVERAGE = 5.0
-# Up to so many horizons, forecasts come from a factorisation.
+# Up to this many horizons, forecasts come from a factorisation.
 FEW_HORIZONS = 4
-# On the diagonal of rows that border a system: larger than any sum of squares.
+# The diagonal of the rows that border a system: larger than any sum of squares.
 _BORDER = 1e150
 # Sums over more rows than this fade, so that rounding in them stays far below the ridge.
 LONGEST_MEMORY = 100_000
 
 
 class Member(NamedTuple):
-    """One encoder's place in a bank.   features: how many.   leading: its first feature is a forecast by itself.
+    """One encoder's place in a bank.   features: how many.   leading: its first feature is itself a forecast.
 
-    joined: it stands for all encoders of an agent together.
+    joined: it represents all encoders of an agent together.
     """
 
     features: int
@@ -60,8 +60,8 @@ class Bank:
     """members: the encoders, all padded to the size of the largest. Features are (members, y_dim, size).
 
     The memory of a member and a forgetting is the Gram matrix G, and the cross products c with the labels of each
-    horizon. With few horizons they stand in one square matrix: G, below it c, and a last row for the features z to
-    forecast from. Then it is ready for `_factorised`.
+    horizon. With few horizons they are stored in one square matrix, as `_factorised` needs it: G, below it c, and a
+    last row for the features z to forecast from.
     """
 
     def __init__(self, members: list[Member], y_dim: int, horizon: int):
@@ -80,11 +80,11 @@ class Bank:
         decoders = [(e, *decoder) for e, member in enumerate(members) for decoder in member.decoders]
         self.member = np.array([e for e, *_ in decoders])
         self._speed = np.array([FORGETTING.index(forgetting) for _, forgetting, *_ in decoders])
-        self._place = self.member * M + self._speed  # of each decoder's memory among all
+        self._place = self.member * M + self._speed  # index of each decoder's memory
         ridge = np.array([rho * members[e].features for e, _, rho, _ in decoders])
         self._centre = np.array([centre for *_, centre in decoders])
         self._pull, self._centred = (ridge * self._centre)[:, None, None], bool(self._centre.any())
-        # What is added to the diagonal of each decoder's memory.
+        # Added to the diagonal of each decoder's memory.
         self._diagonal = np.full((len(decoders), 1, width), _BORDER)
         self._diagonal[:, :, :D] = ridge[:, None, None]
         # A copy of its memory for each decoder, and views of its parts.
@@ -99,7 +99,7 @@ class Bank:
                 self._stand_in[e, m] = place
 
     def forecast(self, features: np.ndarray) -> BankForecast:
-        """features: of the present row, (members, y_dim, size)."""
+        """features: those of the present row, (members, y_dim, size)."""
         z = features.take(self.member, axis=0)
         for memory, copy in zip(self._memory, self._copies, strict=True):
             # Modes other than "raise" write to `out` without a copy; all places exist.
@@ -117,13 +117,13 @@ class Bank:
     def _factorised(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Changes and leverages from one Cholesky factorisation of the systems, which costs half as much as `_solved`.
 
-        With A = LLᵀ, the factor's rows below L are c L⁻ᵀ and z L⁻ᵀ whatever stands on their diagonal, as long as it is
-        large. Their products are the forecasts c A⁻¹ z and the leverage z A⁻¹ z.
+        With A = LLᵀ, the factor's rows below L are c L⁻ᵀ and z L⁻ᵀ for any diagonal that is large
+        enough. Their products are the forecasts c A⁻¹ z and the leverage z A⁻¹ z.
         """
         self._systems[:, :, -1, : self.size] = z
         try:
             factors = np.linalg.cholesky(self._systems)
-        except np.linalg.LinAlgError:  # by rounding one of the systems is not positive definite
+        except np.linalg.LinAlgError:  # rounding made one of the systems indefinite
             return self._solved(z)
         below = factors[:, :, self.size :, : self.size]
         products = np.vecdot(below, below[:, :, -1:])
@@ -139,9 +139,9 @@ class Bank:
         return np.where((self._stand_in >= 0)[..., None, None], changes[self._stand_in], 0.0)
 
     def add_row(self, features: np.ndarray, changes: np.ndarray | None) -> None:
-        """A row was forecast.
+        """Add a row that was forecast.
 
-        changes: its labels, or what stands in for them, (members, forgettings, y_dim, horizon) or less.
+        changes: its labels, or the forecasts that stand in for them, (members, forgettings, y_dim, horizon) or less.
         """
         self._rows += 1
         if self._rows == LONGEST_MEMORY:
@@ -151,16 +151,16 @@ class Bank:
             memory *= forgetting
         padded = self._padded
         padded[:, :, : self.size] = features
-        # The whole matrix is quicker to write to than the part of it that is not 0.
+        # Writing to the whole matrix is faster than writing to its nonzero part.
         systems = self._memory[0]
         systems += (padded[:, :, :, None] * padded[:, :, None, :])[:, None]
         if changes is not None:
             self._cross += changes[..., None] * features[:, None, :, None, :]
 
     def add_labels(self, features: np.ndarray, corrections: np.ndarray, ages: np.ndarray) -> None:
-        """Labels came, one for each horizon: of rows `ages` steps before the last one, (horizon,).
+        """Add labels, one for each horizon, of the rows `ages` steps before the last one, (horizon,).
 
-        features: of those rows, (horizon, members, y_dim, size).   corrections: label less what stood in for it,
+        features: those rows', (horizon, members, y_dim, size).   corrections: label minus its stand-in,
         (horizon, members, forgettings, y_dim); 0 where there is no label.
         """
         if np.count_nonzero(ages):
@@ -169,9 +169,9 @@ class Bank:
         self._cross += (corrections[..., None] * features[:, :, None]).transpose(1, 2, 3, 0, 4)
 
     def relearn(self, features: np.ndarray, changes: np.ndarray) -> None:
-        """All memories again, from rows (rows, members, y_dim, size) and changes (rows, y_dim, horizon), oldest first.
+        """Fit all memories again: rows (rows, members, y_dim, size) and changes (rows, y_dim, horizon), oldest first.
 
-        Rows that teach nothing have features 0.
+        Rows that are not learnt from have features 0.
         """
         self._rows, self._forgetting = len(features), np.array(FORGETTING)
         ages = np.arange(len(features))[::-1]

@@ -26,7 +26,7 @@ def window_decoder(features: np.ndarray, residuals: np.ndarray, *, ridge: float,
 
 
 def fit_window(features: np.ndarray, residuals: np.ndarray, ridge: float, decay: float) -> np.ndarray:
-    """`window_decoder` for arguments that are checked; rows whose residual is NaN teach nothing."""
+    """`window_decoder` for arguments that are checked; rows whose residual is NaN are skipped."""
     S, p, d = features.shape
     rows, r = features.reshape(S * p, d), residuals.reshape(S * p)
     known = ~np.isnan(r)
@@ -39,7 +39,7 @@ def fit_window(features: np.ndarray, residuals: np.ndarray, ridge: float, decay:
 
 
 def solve_ridge(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.ndarray:
-    """(gram + ridge·I)⁻¹ cross; not a number where the matrix has overflowed."""
+    """(gram + ridge·I)⁻¹ cross; NaN if the matrix has overflowed."""
     try:
         return np.linalg.solve(gram + ridge * np.eye(len(cross)), cross)
     except np.linalg.LinAlgError:
@@ -47,19 +47,19 @@ def solve_ridge(gram: np.ndarray, cross: np.ndarray, ridge: float) -> np.ndarray
 
 
 def move(present: np.ndarray, features: np.ndarray, decoder: np.ndarray) -> np.ndarray:
-    """Ŷ + Zβ. Summed in one order wherever the arrays lie, so that a hub finds the agent's own number to the bit."""
+    """Ŷ + Zβ. The order of summation is fixed, so that a hub computes the agent's own number to the bit."""
     return present + (features * decoder).sum(axis=1)
 
 
 class LongMemory(NamedTuple):
-    """All an agent needs of its whole history: its features' products with each other and with the residuals."""
+    """Sufficient statistics of an agent's whole history: products of features with each other and with residuals."""
 
     gram: np.ndarray  # Σ λ^age ZᵀZ
     cross: np.ndarray  # Σ λ^age Zᵀr
 
 
 def empty_memory(features: int) -> LongMemory:
-    """The memory of an agent that has seen nothing yet."""
+    """The memory of a new agent."""
     d = check.integer("features", features, min=0)
     return LongMemory(np.zeros((d, d)), np.zeros(d))
 
@@ -88,6 +88,6 @@ def long_memory_decoder(memory: LongMemory, *, ridge: float) -> np.ndarray:
 
     $$\beta = \Big(\sum_s \lambda^{age} Z_s^\top Z_s + \gamma I\Big)^{-1} \sum_s \lambda^{age} Z_s^\top r_s$$
 
-    The ridge does not fade with the data, so a feature that falls silent lets go of its decoder instead of blowing up.
+    The ridge does not fade with the data, so the decoder of a feature that stays 0 decays to 0 instead of blowing up.
     """
     return solve_ridge(memory.gram, memory.cross, check.number("ridge", ridge, above=0.0))

@@ -1,4 +1,4 @@
-"""How far from their forecasts agents expect the next targets, by the quantiles they give."""
+"""The distance of the next targets from the forecasts that agents expect, by the quantiles they give."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def distance(quantiles: Quantiles) -> np.ndarray:
     return width * (_NORMAL / (normal.inv_cdf(high) - normal.inv_cdf(low)))
 
 
-def expected_distance(said: Iterable[Quantiles]) -> np.ndarray | None:
-    """The geometric mean of what several agents expect, (horizon, y_dim), NaN where none does; None without agents.
+def expected_distance(quantiles: Iterable[Quantiles]) -> np.ndarray | None:
+    """The geometric mean of several agents' distances, (horizon, y_dim), NaN where there is none; None without agents.
 
-    An agent that expects 0 is left out. The geometric mean keeps proportions between steps whatever the agents' units:
-    one that is always five times too wide changes the mean by a constant.
+    An agent that expects 0 is left out. The geometric mean keeps proportions between steps for any units of the agents:
+    an agent that is always five times too wide changes the mean by a constant factor.
     """
-    return mean_distance([distance(each) for each in said])
+    return mean_distance([distance(each) for each in quantiles])
 
 
 def mean_distance(found: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The geometric mean of distances (horizon, y_dim), NaN where none is above 0; None of none."""
+    """The geometric mean of distances (horizon, y_dim), NaN where none is above 0; None for an empty list."""
     if not found:
         return None
     sizes = np.stack(found)

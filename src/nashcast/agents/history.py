@@ -1,6 +1,6 @@
-"""The rows of a stream that an agent remembers: targets, inputs, their scales and the season.
+"""The stored rows of a stream: targets, inputs, their scales and the season.
 
-Row s holds the target y_s and the input that came with it, from which the target of row s + 1 is forecast. The arrays
+Row s is the target y_s and the input that came with it, from which the target of row s + 1 is forecast. The arrays
 are filled from the front; when they are full, the last KEPT rows move to the front. The first PAD rows repeat the
 first target, so that every lag exists from the first step on.
 """
@@ -23,7 +23,7 @@ KEPT = 2048
 _CAPACITY = PAD + 2 * KEPT
 # Scales are revised at every one of the first steps, then at 1.5 times and at powers of two …
 _EVERY_STEP = 8
-# … and later than this only if one has moved by so much.
+# … and later than this only if one has moved by this factor.
 _SETTLED, _SHIFT, _RATIO = 64, 0.5, 1.5
 _NO_OBJECTS: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,7 +46,7 @@ class History:
         self.labelled = np.zeros(_CAPACITY, dtype=bool)  # whether a row's target is known, or stood in for
         self.targets[: PAD + 1] = start
         self.labelled[PAD] = True
-        # What encoders see: they must not write to it.
+        # Read-only views for the encoders.
         self._views = [array.view() for array in (self.inputs, self.targets, self.times)]
         for view in self._views:
             view.flags.writeable = False
@@ -67,7 +67,7 @@ class History:
         return self.step - self._begun_at
 
     def beginning(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All rows so far, while none is forgotten: targets, whether each is known, inputs, times."""
+        """All rows so far, as long as all are stored: targets, whether each is known, inputs, times."""
         rows = slice(self.known_from, self.rows)
         targets, labelled, inputs, times = self.targets, self.labelled, self.inputs, self.times
         return targets[rows].copy(), labelled[rows].copy(), inputs[rows].copy(), times[rows].copy()
@@ -79,16 +79,16 @@ class History:
 
     @property
     def known_from(self) -> int:
-        """The first row that is real."""
+        """The first row after the padding."""
         return max(0, PAD + self._begun_at - self.offset)
 
     def row_of(self, step: int) -> int | None:
-        """The row in which a step's forecast was made, if it is still remembered."""
+        """The row in which a step's forecast was made, if it is still stored."""
         row = PAD + step - self.offset
         return row if self.known_from <= row < self.rows else None
 
     def put_input(self, x: np.ndarray, time: float = np.nan, objects: Mapping[str, Any] = _NO_OBJECTS) -> None:
-        """The present row's input. Missing numbers are taken as they last were. objects: its texts and pictures."""
+        """Set the present row's input. Missing numbers keep their last value. objects: its texts and pictures."""
         self.objects = objects
         now, known = self.now, np.isfinite(x)
         if np.count_nonzero(known) < known.size:
@@ -100,23 +100,23 @@ class History:
     def append(self, target: np.ndarray, known: bool) -> None:
         """The present row ends; the next begins with `target`, a label if `known`, else a value that stands in."""
         if self.rows == _CAPACITY:
-            kept = KEPT + PAD
+            last = KEPT + PAD
             for rows in (self.targets, self.inputs, self.times, self.labelled):
-                rows[:kept] = rows[_CAPACITY - kept :].copy()
-            self.rows, self.offset = kept, self.offset + _CAPACITY - kept
+                rows[:last] = rows[_CAPACITY - last :].copy()
+            self.rows, self.offset = last, self.offset + _CAPACITY - last
         self.targets[self.rows], self.labelled[self.rows] = target, known
         self.rows, self.step = self.rows + 1, self.step + 1
 
     def learn_season(self, row: int) -> None:
-        """The label of a row came."""
+        """Update the season with the label of a row."""
         self.season.learn(self.targets[self.known_from : row + 1], self.step - self._begun_at)
 
     def set_target(self, row: int, target: np.ndarray) -> None:
-        """A late label takes the place of what stood in for it."""
+        """Replace the value that stood in for a late label."""
         self.targets[row], self.labelled[row] = target, True
 
     def revise_scales(self) -> bool:
-        """Measure again what is usual, at its time. Returns whether standardised features mean something else now."""
+        """Measure the scales again when due. Returns whether they changed, so that standardised features change too."""
         step = self.step - self._begun_at
         if _EVERY_STEP < step < self._next_revision:
             return False
@@ -134,7 +134,7 @@ class History:
         return True
 
     def revise_soon(self) -> None:
-        """The world has changed: scales are measured again at the next revision, whatever the step."""
+        """After a change of level: measure scales again at the next call of `revise_scales`, at any step."""
         self._next_revision = 0
 
     @property
@@ -158,12 +158,12 @@ class History:
             ends = np.minimum(np.arange(first + h, last + h), self.now)
             known = labelled[ends] & (np.arange(first + h, last + h) <= self.now)
             changes[:, :, h - 1] = np.where(known[:, None], (targets[ends] - targets[first:last]) * scale, 0.0)
-            if h > 1:  # what is not known yet is taken to stay where the shorter horizon leaves it
+            if h > 1:  # an unknown target is assumed to stay at its value for the shorter horizon
                 changes[~known, :, h - 1] = changes[~known, :, h - 2]
         return changes, labelled[first + 1 : last + 1]
 
     def context(self, rows: Rows, x: np.ndarray, columns: np.ndarray | None, wants, noise: Noise) -> Context:
-        """The present step as an encoder sees it. x: as it came.   columns: the inputs it may see.
+        """The present step as an encoder sees it. x: the raw input.   columns: the inputs it may see.
 
         wants: how many earlier inputs, and how many targets.
         """

@@ -1,8 +1,8 @@
-"""The agents of this process, at work together: one call encodes, forecasts and learns for all of them.
+"""The agents of this process: one call encodes, forecasts and learns for all of them.
 
-What each agent remembers (its encoders' states, its decoders, its part in the joint game) lies in arrays whose leading
-axis is the agent, so that NumPy serves all at once; no number of one agent enters another's. What leaves an agent is in
-`AgentForecasts`, and what reaches it are labels and the residuals of the published sums.
+The agents' memories (encoder states, decoders, parts in the joint game) are arrays whose leading axis is the agent, so
+that NumPy handles all at once; no number of one agent enters another's. An agent sends what is in `AgentForecasts`, and
+receives labels and the residuals of the published sums.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from nashcast.games.joint import JointGame
 
 
 class AgentForecasts(NamedTuple):
-    """What leaves the agents at one step."""
+    """What the agents send at one step."""
 
     experts: np.ndarray  # own forecasts, (y_dim, horizon, experts)
     leverage: np.ndarray  # (y_dim, experts)
     awake: np.ndarray  # (experts,)
     contributions: Contributions | None  # to the joint game, agents in their order
     absent: dict[int, str]  # agents that sit this step out, and why
-    stopped: np.ndarray | None = None  # what they have stopped saying together since: see `JointBlocks.relearn`
+    stopped: np.ndarray | None = None  # the part that their sum has lost since: see `JointBlocks.relearn`
 
 
 class LocalAgents:
-    """history: of the stream, shared by all agents of this process and kept up to date by the federation.
+    """history: the rows of the stream, shared by all agents of this process and updated by the federation.
 
-    names: of the inputs, if they have any.   seed: names the agents' noise.   place: of the first among all agents.
+    names: the inputs' names, if any.   seed: seeds the agents' noise.   place: index of the first among all agents.
     """
 
     groups: np.ndarray | None = None
@@ -79,8 +79,8 @@ class LocalAgents:
         self._flat = np.zeros((y_dim, found.width))
         self._flat_rows = np.zeros((REMEMBERED, y_dim, found.width))
         self._banks = [Bank(members, y_dim, horizon) for members in found.banks]
-        kept = (len(FORGETTING), y_dim, horizon)
-        self._stand_ins = [np.zeros((REMEMBERED, len(members), *kept)) for members in found.banks]
+        stored = (len(FORGETTING), y_dim, horizon)
+        self._stand_ins = [np.zeros((REMEMBERED, len(members), *stored)) for members in found.banks]
         self._blocks: Sequence[JointBlocks | WindowBlocks] = []
         if game is not None:
             public = PUBLIC_FEATURES if game.plays_remainder else 0
@@ -90,7 +90,7 @@ class LocalAgents:
             self._public = PublicBlock(y_dim, PUBLIC_FEATURES)
 
     def forecast(self, x: np.ndarray, included: np.ndarray | None = None) -> AgentForecasts:
-        """Own forecasts and contributions of all agents from the present input x; changes nothing that counts."""
+        """Own forecasts and contributions of all agents from the present input x; a repeated call gives the same."""
         history, p, H = self._history, self._history.targets.shape[1], self._horizon
         now, usual = history.targets[history.now], history.scales.change
         rows = history.rows_between(history.now, history.now + 1)
@@ -99,11 +99,11 @@ class LocalAgents:
         self._said = []
         for bank, group in zip(self._banks, self._arrangement.bank_groups, strict=True):
             features = group.of_row(self._flat)
-            said = bank.forecast(features)
-            self._said.append((features, said.changes))
-            end = at + len(said.leverage)
-            experts[:, :, at:end] = said.changes.transpose(1, 2, 0)
-            leverage[:, at:end] = said.leverage.T
+            found = bank.forecast(features)
+            self._said.append((features, found.changes))
+            end = at + len(found.leverage)
+            experts[:, :, at:end] = found.changes.transpose(1, 2, 0)
+            leverage[:, at:end] = found.leverage.T
             at = end
         decoded = experts[:, :, :at]
         decoded *= usual[:, None, None]
@@ -122,20 +122,20 @@ class LocalAgents:
     def add_row(self, label: np.ndarray | None, taught: bool = True) -> None:
         """The present row ends.   label: the change to its next target, (y_dim,), in usual changes, if it is known.
 
-        taught: whether the row may teach anything; if not, all memories fade only.
+        taught: whether the row may be learnt from; if not, all memories only fade.
         """
         step = self._last_step = self._history.step
         place, self._label_was_known = step % REMEMBERED, label is not None
         if not taught:
             self._flat[:] = 0.0
         self._flat_rows[place] = self._flat
-        for bank, (features, changes), kept in zip(self._banks, self._said, self._stand_ins, strict=True):
+        for bank, (features, changes), stored in zip(self._banks, self._said, self._stand_ins, strict=True):
             learnt = None if label is None else label[:, None]
             if self._horizon > 1 or label is None:
                 learnt = bank.stand_ins(changes)
                 if label is not None:
                     learnt[..., 0] = label
-                kept[place] = learnt
+                stored[place] = learnt
             bank.add_row(features if taught else np.zeros_like(features), learnt)
         if self._game is not None:
             gain = self.public_gain = self._public.learn(self.public_now)
@@ -145,21 +145,21 @@ class LocalAgents:
             unit.commit()
 
     def sit_out(self) -> None:
-        """The sums of the present row are without these agents: they play nothing in it."""
+        """The sums of the present row exclude these agents: they play nothing in it."""
         for blocks in self._blocks:
             assert isinstance(blocks, JointBlocks)
             blocks.sit_out()
 
     def end_row(self, target: np.ndarray | None, stand_in: np.ndarray) -> None:
-        """They see the history itself."""
+        """Does nothing: the agents read the shared history."""
 
     def learn_late(self, step: int, target: np.ndarray) -> None:
-        """They see the history itself."""
+        """Does nothing: the agents read the shared history."""
 
     def learn(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray) -> None:
-        """Labels came, one for each horizon, of the forecasts made at `steps` (horizon,).
+        """Learn labels, one for each horizon, of the forecasts made at `steps` (horizon,).
 
-        changes: of the target since then, (y_dim, horizon), in usual changes.   known: (horizon,) whether there is one.
+        changes: in the target since then, (y_dim, horizon), in usual changes.   known: (horizon,) whether there is one.
         """
         ages, places = self._last_step - steps, steps % REMEMBERED
         if self._horizon == 1 and self._label_was_known and not ages[0]:
@@ -170,16 +170,16 @@ class LocalAgents:
         flat = self._flat_rows[places]
         horizons = np.arange(self._horizon)
         labels = changes.T[:, None, None, :]
-        for bank, group, kept in zip(self._banks, self._arrangement.bank_groups, self._stand_ins, strict=True):
-            # What stood in for a label is read once: a target is learnt only once.
-            stood_in = kept[places, ..., horizons]  # (horizon, members, forgettings, y_dim)
+        for bank, group, stored in zip(self._banks, self._arrangement.bank_groups, self._stand_ins, strict=True):
+            # The stand-in of a label is read once: a target is learnt only once.
+            stood_in = stored[places, ..., horizons]  # (horizon, members, forgettings, y_dim)
             corrections = labels - stood_in
             if not everything:
                 corrections *= known[:, None, None, None]
             bank.add_labels(group.of_rows(flat), corrections, ages)
 
     def teach(self, step: int, target: np.ndarray) -> None:
-        """The label of one step came: agents that learn by themselves are told."""
+        """Pass the label of one step to the encoders that learn by themselves."""
         for unit in self._learners:
             unit.teach(step, target)
 
@@ -188,12 +188,12 @@ class LocalAgents:
         return any(unit.gives_quantiles for unit in self._forecasters)
 
     def expected_distance(self) -> np.ndarray | None:
-        """How far from the forecasts agents expect the next targets, (horizon, y_dim); None if no agent says so."""
-        said = [unit.quantiles for unit in self._forecasters if unit.gives_quantiles and unit.quantiles is not None]
-        return expected_distance(said)
+        """The expected distance of the next targets from the forecasts, (horizon, y_dim); None without quantiles."""
+        given = [unit.quantiles for unit in self._forecasters if unit.gives_quantiles and unit.quantiles is not None]
+        return expected_distance(given)
 
     def recall(self, steps: np.ndarray, included: np.ndarray | None = None) -> np.ndarray:
-        """What the agents' present decoders of the joint game say of earlier rows; see `JointBlocks`."""
+        """Forecasts of earlier rows by the agents' present decoders of the joint game; see `JointBlocks`."""
         parts = [blocks.recall(steps) for blocks in self._blocks]
         return self._in_order(parts, axis=1)
 
@@ -207,7 +207,7 @@ class LocalAgents:
             blocks.learn(steps, own, rate)
 
     def relearn(self, before: Rows, included: np.ndarray) -> None:
-        """Scales or season have changed: all memories again, from the rows that are remembered.
+        """Scales or season have changed: fit all memories again, from the stored rows.
 
         before: the same rows as they were standardised until now.   included: agents in the sums of the joint game.
         """
@@ -225,8 +225,8 @@ class LocalAgents:
         count = min(rows.count, REMEMBERED)
         recent = np.arange(history.step - count, history.step) % REMEMBERED
         self._flat_rows[recent] = flat[rows.count - count :]
-        for kept in self._stand_ins:
-            kept[recent] = changes[rows.count - count :, None, None]
+        for stored in self._stand_ins:
+            stored[recent] = changes[rows.count - count :, None, None]
         if self._game is None:
             return
         public, unit = (public_features(rows), public_features(before)), rows.unit_before(before)
@@ -253,7 +253,7 @@ class LocalAgents:
                 for unit, columns in own:
                     self._flat[:, columns] = unit.encode(self._history, rows, x)
             except Exception as error:
-                # Whatever a black box raises must not stop the others: the agent sits out, and the reason is reported.
+                # An exception of a black box must not stop the others: its agent sits out, and the reason is reported.
                 absent[i] = _reason(error)
                 for unit, columns in own:
                     self._flat[:, columns] = 0.0
@@ -265,13 +265,13 @@ class LocalAgents:
         groups = zip(self._blocks, self._arrangement.block_groups, strict=True)
         parts = [blocks.forecast(group.of_row(self._flat), self.public_now) for blocks, group in groups]
         self.contributed = self._in_order([part.said for part in parts], axis=1)  # in usual changes
-        said = self.contributed * usual[:, None]
+        contributed = self.contributed * usual[:, None]
         leverage = self._in_order([part.leverage for part in parts], axis=1)
         kernels = [part.kernel for part in parts if part.kernel is not None]
-        return Contributions(said, leverage, self._in_order(kernels, axis=1) if kernels else None)
+        return Contributions(contributed, leverage, self._in_order(kernels, axis=1) if kernels else None)
 
     def _in_order(self, parts: list[np.ndarray], axis: int) -> np.ndarray:
-        """What the groups of blocks give, agents in their order."""
+        """The results of the groups of blocks, with agents in their order."""
         if len(parts) == 1:  # a group has its agents in order
             return parts[0]
         return np.concatenate(parts, axis=axis).take(self._block_order, axis=axis)
@@ -279,13 +279,13 @@ class LocalAgents:
     def save(self) -> dict[str, np.ndarray]:
         found = {"flat_rows": self._flat_rows, "last_step": np.array(self._last_step)}
         found |= saved_parts(self._parts())
-        return found | {f"stand_ins.{i}": kept for i, kept in enumerate(self._stand_ins)}
+        return found | {f"stand_ins.{i}": stored for i, stored in enumerate(self._stand_ins)}
 
     def restore(self, fields) -> None:
         self._last_step = int(fields.take("last_step", (), dtype=np.int64, min=-1))
         self._flat_rows = fields.take("flat_rows", self._flat_rows.shape)
         restore_parts(self._parts(), fields)
-        self._stand_ins = [fields.take(f"stand_ins.{i}", kept.shape) for i, kept in enumerate(self._stand_ins)]
+        self._stand_ins = [fields.take(f"stand_ins.{i}", stored.shape) for i, stored in enumerate(self._stand_ins)]
 
     def _parts(self):
         yield from ((f"bank.{i}.", bank) for i, bank in enumerate(self._banks))

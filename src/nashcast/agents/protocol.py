@@ -1,7 +1,7 @@
-"""What may cross the black-box line between an agent and the server. Nothing else of an agent is read outside it.
+"""The messages between an agent and the server. Nothing else of an agent is read outside it.
 
 One round: `forecast`, then at times a game, then `learn`. A game is played in one of two places. Central: the server
-asks for a `view`, plays, and tells the agent what to `adopt`. Spread: the agent plays its own part; it sends only its
+asks for a `view`, plays, and sends the agent what to `adopt`. Spread: the agent plays its own part; it sends only its
 terms of sums over agents (`backward`) and adopts its own result (`finish_game`).
 """
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from nashcast.games.lookback.spread import Invitation
 
-# What an agent's owner lets leave it, from least to most. Each includes those before it.
+# The data an agent's owner lets it send, from least to most. Each includes those before it.
 SHARES = ("joint", "forecasts", "sums", "moments", "features")
-# What they mean where an agent runs elsewhere, in one sentence.
+# Their meaning for an agent in another process, in one sentence.
 SHARE_WORDS = {
     "joint": "only sums over agents are seen: its terms leave under masks, and no forecast of its own does",
     "forecasts": "the hub sees its forecasts, and its terms of sums in the joint game; other agents see sums",
@@ -27,7 +27,7 @@ PAPER_SHARES = SHARES[1:]  # Algorithm 1 mixes forecasts
 
 
 class Hello(NamedTuple):
-    """An agent introduces itself. share: what may leave it, one of SHARES."""
+    """An agent's introduction. share: the data it may send, one of SHARES."""
 
     name: str
     features: int
@@ -45,9 +45,9 @@ class Answer(NamedTuple):
 
 
 class GameView(NamedTuple):
-    """What the server needs to play the whole game for an agent: its last features, and what was expected of them."""
+    """What the server needs to play the whole game for an agent: its last features, and their moments."""
 
-    features: np.ndarray  # (lookback, y_dim, features); what was expected of them, where no more may leave the agent
+    features: np.ndarray  # (lookback, y_dim, features); their expected values, if the agent shares no more
     means: np.ndarray | None
     covariance: np.ndarray | None
     ridge: float
@@ -57,7 +57,7 @@ class GameView(NamedTuple):
 class Sync(NamedTuple):
     """What the server asks an agent to adopt: its forecast of the present, and its decoder unless it keeps its own.
 
-    past: the game's forecasts over the window, (lookback, y_dim), where the past is to be rewritten by them.
+    past: the game's forecasts over the window, (lookback, y_dim), if the past is to be rewritten by them.
     """
 
     forecast: np.ndarray
@@ -66,7 +66,7 @@ class Sync(NamedTuple):
 
 
 class BackwardTerms(NamedTuple):
-    """An agent's terms of the sums at one step back: of F and of f, and where features vary of noise and surprise."""
+    """An agent's terms of the sums at one step back: F and f, and noise and surprise if features vary."""
 
     coupling: np.ndarray
     offset: np.ndarray
@@ -75,7 +75,7 @@ class BackwardTerms(NamedTuple):
 
 
 class BackwardSums(NamedTuple):
-    """What comes back: the functionals carried one step further, their shift, and the sums of noise and surprise."""
+    """The server's reply: the functionals carried one step further, their shift, and the sums of noise and surprise."""
 
     carry: np.ndarray
     shift: np.ndarray
@@ -87,11 +87,11 @@ class Participant(Protocol):
     """The agent's side of the protocol."""
 
     def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
-        """The stream starts: inputs have x_dim numbers, the first target is known; `key` names the agent's noise."""
+        """The stream starts: inputs have x_dim numbers, the first target is known; `key` seeds the agent's noise."""
         ...
 
     def forecast(self, x: np.ndarray) -> Answer:
-        """Fit the decoder to the past, encode x, forecast. Changes nothing that a second call would notice."""
+        """Fit the decoder to the past, encode x, forecast. A second call gives the same result."""
         ...
 
     def sit_out(self) -> None:
@@ -111,7 +111,7 @@ class Participant(Protocol):
         ...
 
     def varies(self) -> bool:
-        """Whether the agent's features are random, so that its part in a game brings noise."""
+        """Whether the agent's features are random, so that its part in a game adds noise."""
         ...
 
     def join_game(self, invitation: Invitation) -> None: ...
@@ -121,7 +121,7 @@ class Participant(Protocol):
     def receive(self, back: int, sums: BackwardSums) -> None: ...
 
     def finish_game(self, totals: np.ndarray) -> Answer:
-        """Play forward, and adopt the game's end. totals: of all agents' weights, (lookback,)."""
+        """Play forward, and adopt the game's end. totals: sums of all agents' weights, (lookback,)."""
         ...
 
     def learn(self, target: np.ndarray | None) -> None:

@@ -1,4 +1,4 @@
-"""The season, found in how the targets' changes repeat themselves, unless it was given."""
+"""The season, estimated from autocorrelations of the targets' changes, unless it was given."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 LONGEST_SEASON = 168
 _FADING = 0.999
 _LEAST_CORRELATION = 0.1
-# A season and its multiples repeat alike: the shortest peak that comes this close to the best one is taken, in height
-# over 0 and over the valley before it. Short lags go together without being seasons, but have no valley before them.
+# A season and its multiples correlate alike: the shortest peak that comes this close to the best is taken, in height
+# over 0 and over the valley before it. Short lags correlate without being seasons, but have no valley before them.
 _NEARLY, _STEEP = 0.75, 0.6
-# How much better another season must repeat than the present one.
+# How much higher the correlation of another season must be than that of the present one.
 _BETTER, _MUCH_BETTER = 0.9, 1.1
-# It is looked for at each of so many first steps, and then once in so many.
+# It is estimated at each of the first steps, this many, and then once in this many.
 _EVERY_STEP, _SELDOM = 256, 16
 _ROUNDING = 1e-9
 
 
 class Season:
-    """length: of the present season, 0 if there is none.   given: its length, if it is known beforehand."""
+    """length: that of the present season, 0 if there is none.   given: its length, if it is known beforehand."""
 
     def __init__(self, y_dim: int, given: int | None = None):
         self.given = given or 0
@@ -27,13 +27,13 @@ class Season:
         self._products = np.zeros((y_dim, LONGEST_SEASON + 2))
 
     def learn(self, targets: np.ndarray, step: int) -> None:
-        """A target came. targets: the known ones, the newest last; at most LONGEST_SEASON + 3 are looked at."""
+        """Learn a target. targets: the known ones, the newest last; at most LONGEST_SEASON + 3 are used."""
         if self.given:
             return
         recent = targets[-(LONGEST_SEASON + 3) :]
         changes = (recent[1:] - recent[:-1])[::-1]
         self._products *= _FADING
-        # Targets are at most 1e150 in size, so products are finite; beyond 1e300 they say nothing more.
+        # Targets are at most 1e150 in size, so products are finite; beyond 1e300 they carry no information.
         products = changes[0][:, None] * changes.T
         self._products[:, : len(changes)] += np.minimum(np.maximum(products, -1e300), 1e300)
         if step <= _EVERY_STEP or step % _SELDOM == 0:
@@ -47,7 +47,7 @@ class Season:
         self.length = int(fields.take("length", (), dtype=np.int64, min=0, max=LONGEST_SEASON))
 
     def _find(self, longest: int) -> int:
-        """The season to go on with: it has been seen twice, and is not left for one that is hardly better."""
+        """The season to use: it has been observed twice, and is replaced only by one that is clearly better."""
         if longest < 2:
             return 0
         correlation = self._correlations()
@@ -68,14 +68,14 @@ class Season:
         return found
 
     def _correlations(self) -> np.ndarray:
-        """Of changes each lag apart, averaged over targets."""
+        """Correlations of changes at each lag, averaged over targets."""
         size = self._products[:, :1]
         shares = np.divide(self._products, size, out=np.zeros_like(self._products), where=size > 0.0)
         return shares.mean(axis=0)
 
 
 def _peaks(correlation: np.ndarray, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of every lag that is a peak its correlation, and how far that is above the lowest at a shorter lag; else 0."""
+    """For every peak its correlation, and its height above the lowest at a shorter lag; 0 at all other lags."""
     peaks, heights = np.zeros(LONGEST_SEASON + 1), np.zeros(LONGEST_SEASON + 1)
     now, before, after = correlation[2 : longest + 1], correlation[1:longest], correlation[3 : longest + 2]
     lowest = np.minimum.accumulate(before)

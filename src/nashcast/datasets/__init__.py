@@ -1,4 +1,4 @@
-"""Where observations come from; one series to a file."""
+"""Data streams, one series per file."""
 
 from nashcast.datasets.base import Stream
 from nashcast.datasets.catalog import Entry, catalogue, open_stream

@@ -1,4 +1,4 @@
-"""A recorded series: inputs, what each is to forecast, and the target before the first."""
+"""A recorded series: inputs, the target of each, and the target before the first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 class Stream(NamedTuple):
     """Row t of inputs is known when row t of targets is to be forecast.
 
-    offset, unit: a target in its own units is offset + unit · what stands here.   dates: of the targets, if any.
-    input_names: of the column that each number of an input comes from, if it has one; lags of a column share its name.
-    owners: the places of the inputs that each owner sees, where the inputs belong to several.
+    offset, unit: a target in its own units is offset + unit · the value here.   dates: the targets' dates, if any.
+    input_names: the column that each number of an input comes from, if any; lags of a column share its name.
+    owners: the places of the inputs that each owner sees, if the inputs belong to several.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Stream(NamedTuple):
 
     @property
     def persistence(self) -> np.ndarray:
-        """The forecasts (steps, y_dim) that the target stays where it is."""
+        """Forecasts (steps, y_dim) that repeat the last target."""
         return np.vstack([self.start, self.targets[:-1]])
 
     @property
     def persistence_mse(self) -> float:
-        """Their error, averaged over steps and coordinates."""
+        """The mean squared error of persistence, averaged over steps and coordinates."""
         return float(np.mean((self.targets - self.persistence) ** 2))

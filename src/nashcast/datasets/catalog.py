@@ -34,7 +34,7 @@ from nashcast.errors import InvalidInput
 class Entry(NamedTuple):
     """shape: steps, inputs and targets without options, None where they depend on the file.
 
-    options: what `open_stream` takes, with the defaults; REQUIRED if there is none.
+    options: the options of `open_stream`, with their defaults; REQUIRED if there is none.
     needs: the recorded file, or the extra to install, if any.   get: the command that provides it.
     """
 
@@ -57,7 +57,7 @@ class _Kind(NamedTuple):
     licence: str = "Apache-2.0, with nashcast"
     fixed: Mapping[str, Any] = {}
     file: KnownFile | None = None
-    extra: tuple[str, str] | None = None  # and the module that shows it is installed
+    extra: tuple[str, str] | None = None  # and a module by which to check that it is installed
 
 
 REQUIRED = inspect.Parameter.empty
@@ -121,7 +121,7 @@ _STREAMS: dict[str, _Kind] = {
         hourly_load, "simulated: electricity demand of a region, hourly, from its temperature", (2000, 1, 1),
         "made by formula",
     ),
-    "owners-correlated": _simulated("four inputs, as correlated as you say", case="plain"),
+    "owners-correlated": _simulated("four inputs with a given correlation", case="plain"),
     "owners-redundant": _simulated("two inputs, each seen by two owners", case="redundant"),
     "owners-useless": _simulated("a fifth owner sees noise", 5, case="useless"),
     "owners-lying": _simulated("a fifth owner lies", 5, case="lying"),
@@ -185,12 +185,12 @@ _STREAMS: dict[str, _Kind] = {
 
 
 def catalogue() -> list[Entry]:
-    """Every stream, and whether it can be opened here and now. Opens none, so the answer is instant."""
+    """Every stream, and whether it can be opened now. Opens none, so the answer is instant."""
     return [entry(name) for name in _STREAMS]
 
 
 def entry(name: str) -> Entry:
-    """What is known of one stream."""
+    """The catalogue entry of one stream."""
     kind = _kind(name)
     needs, available, get = "", True, ""
     if kind.file is not None:

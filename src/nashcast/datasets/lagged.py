@@ -14,7 +14,7 @@ WARMUP = 100
 
 
 def lag_matrix(columns: np.ndarray, lags: Sequence[int]) -> np.ndarray:
-    """All columns of a row, then those of the row before, and so on; zeros stand for rows before the first.
+    """All columns of a row, then those of the row before, and so on; zeros for rows before the first.
 
     columns: (rows, k).   lags: how many rows each column enters with; 1 is the row itself.
     """
@@ -27,7 +27,7 @@ def lag_matrix(columns: np.ndarray, lags: Sequence[int]) -> np.ndarray:
 
 
 def standard(first_rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each column; a column that does not move is measured by its size instead."""
+    """Mean and standard deviation of each column; a constant column is scaled by its size instead."""
     still = first_rows.min(axis=0) == first_rows.max(axis=0)
     size = np.abs(first_rows[0])
     spread = np.where(still, np.where(size > 0, size, 1.0), first_rows.std(axis=0))
@@ -46,7 +46,7 @@ def next_row(
 ) -> Stream:
     """The targets of each row from the inputs of the rows before it, in the order of `lag_matrix`.
 
-    warmup: rows whose mean and standard deviation scale everything, and which are not targets; None: no scaling.
+    warmup: rows whose mean and standard deviation scale all columns, and which are not targets; None: no scaling.
     """
     rows = len(targets)
     first = max(max(lags), warmup or 1) - 1  # the last row known before the first target

@@ -1,4 +1,4 @@
-"""Which inputs belong to which owner, where a stream's inputs are those of several."""
+"""Which inputs belong to which owner, for streams whose inputs belong to several."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.errors import InvalidInput
 
 
 def by_name(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, tuple[int, ...]]:
-    """Places of each owner's inputs. names: of the inputs, lags under one name.   groups: columns of each owner.
+    """Places of each owner's inputs. names: the inputs' names, lags under one name.   groups: columns of each owner.
 
     >>> by_name(["a", "b", "a", "b"], {"first": ["a"], "second": ["b"]})
     {'first': (0, 2), 'second': (1, 3)}
@@ -20,7 +20,7 @@ def by_name(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[s
 
 
 def check_owners(stream: Stream) -> Mapping[str, tuple[int, ...]]:
-    """The owners of a stream, once every owner is found to have inputs of its own."""
+    """The owners of a stream, after checking that every owner has inputs of its own."""
     if not stream.owners:
         remedy = "Pass a stream whose inputs belong to several owners, such as 'owners-independent'."
         raise InvalidInput(f"stream {stream.name!r}", "inputs without owners", remedy)

@@ -1,4 +1,4 @@
-"""A stream out of anybody's CSV or Parquet file."""
+"""A stream from any CSV or Parquet file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table(
     date: the column to check the order by; it is not an input.
     scale: "causal" subtracts the mean of the first `warmup` rows and divides by their standard deviation, and scores
     only later rows; "none" leaves the numbers as they are.   gaps: "refuse" empty cells, or "hold" the value above.
-    steps: how many rows to forecast, from the first possible; all by default.   separator, decimal: of a CSV file.
+    steps: how many rows to forecast, from the first possible; all by default.   separator, decimal: for CSV files.
     """
     targets = _names("target", target)
     chosen = targets if inputs is None else _names("inputs", inputs)
@@ -68,7 +68,7 @@ def table(
 
 
 def read_sheet(path: Path, columns: Sequence[str], date: str | None, separator: str = ",", decimal: str = ".") -> Sheet:
-    """The columns of a CSV or Parquet file, told apart by how they begin, with dates in order."""
+    """The columns of a CSV or Parquet file, distinguished by their first bytes, with dates in order."""
     one_of("decimal", decimal, (".", ","))
     if not isinstance(separator, str) or len(separator) != 1 or separator.isalnum() or separator in '"\r\n.+-':
         raise InvalidInput("separator", check.describe(separator), "Pass the one character between two cells.")

@@ -1,4 +1,4 @@
-"""Frozen feature maps, one family to a file. Each is a description; `build` makes it for given dimensions."""
+"""Frozen feature maps, one family per file. Each is a description; `build` makes it for given dimensions."""
 
 from nashcast.encoders.adapters.chronos import Chronos
 from nashcast.encoders.adapters.huggingface import HuggingFace

@@ -1,12 +1,12 @@
-"""What an encoder is: a description that can be built, and a pure map from a context to features.
+"""The interface of encoders: a description that can be built, and a pure map from a context to features.
 
     encoder = Trend()                                 # a description: hashable, printable, saved as plain values
     built = encoder.build(x_dim=3, y_dim=1)           # frozen: weights drawn from its seed and nothing else
     state = built.advance(context._replace(state=built.start()))       # encoders with memory only
     Z = built.encode(context._replace(state=state))   # (y_dim, features); pure: same context, same features
 
-The context holds the present input and as many past inputs and targets as the encoder declares it wants. Encoders that
-learn nothing but forecast (`BuiltForecaster`) answer with forecasts of the next targets instead of features.
+The context contains the present input and as many past inputs and targets as the encoder declares. Encoders that learn
+nothing but forecast (`BuiltForecaster`) return forecasts of the next targets instead of features.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ State = Any
 
 
 class Noise(NamedTuple):
-    """The randomness of one step: looked up by key and step, so asking twice gives the same."""
+    """The randomness of one step: computed from key and step, so that repeated calls give the same numbers."""
 
     key: int
     step: int
@@ -54,16 +54,16 @@ class BuiltEncoder:
     """A frozen encoder for known dimensions. Subclasses set `features` and define `encode`; the rest has defaults."""
 
     features: int
-    # How many earlier inputs and how many known targets the context should hold.
+    # How many earlier inputs and how many known targets the context should contain.
     past_inputs = 0
     past_targets = 0
-    # The features are forecasts of the target itself: agents take them relative to where the target stands.
+    # The features are forecasts of the target itself: agents take them relative to the present target.
     relative = False
-    # Inputs may contain NaN for what is missing. An encoder that does not say so sits out such steps.
+    # Whether inputs may contain NaN for missing numbers. If not, the agent sits out such steps.
     accepts_missing = False
-    # Columns of texts or pictures that the context should hold; "" is an input that is one text or picture itself.
+    # Columns of texts or pictures that the context should contain; "" is an input that is one text or picture itself.
     objects: tuple[str, ...] = ()
-    # The moments of a step depend on its own input only, so those of a whole series can be had at once.
+    # The moments of a step depend on its own input only, so those of a whole series can be computed at once.
     moments_by_step = False
 
     def start(self) -> State:
@@ -88,7 +88,7 @@ class BuiltEncoder:
         return np.stack(features), state
 
     def moments(self, inputs: np.ndarray, features: np.ndarray, noise: Noise) -> Moments | None:
-        """Mean and covariance of a window's features, given its inputs (steps, x_dim); None if they are certain.
+        """Mean and covariance of a window's features, given its inputs (steps, x_dim); None if they are fixed.
 
         features: as drawn, (steps, y_dim, features); encoders with memory start from its first entry.
         noise: for encoders that sample their moments.
@@ -96,15 +96,15 @@ class BuiltEncoder:
         return None
 
     def echo(self, inputs: np.ndarray) -> EchoParameters | None:
-        """What an echo state's sampled moments need, for a series; None for every other encoder."""
+        """The parameters of an echo state's sampled moments, for a series; None for every other encoder."""
         return None
 
 
 class RowEncoder(BuiltEncoder):
-    """An encoder of standardised rows: `encode_rows` serves one row and thousands alike.
+    """An encoder of standardised rows: `encode_rows` takes one row or thousands.
 
-    Its features are computed again for all remembered rows when the scales change; `seasonal` says that they also
-    change with the season.
+    Its features are computed again for all stored rows when the scales change; with `seasonal`, also when the season
+    changes.
     """
 
     seasonal = False
@@ -119,14 +119,14 @@ class RowEncoder(BuiltEncoder):
 
 
 class Quantiles(NamedTuple):
-    """What a black box says of the distribution of the next targets, in their own units."""
+    """A black box's quantiles of the next targets, in their own units."""
 
     levels: tuple[float, ...]  # ascending, between 0 and 1
     values: np.ndarray  # (horizon, y_dim, levels), ascending along the last axis
 
 
 class ForecastSet(NamedTuple):
-    """Forecasts (forecasts, horizon, y_dim), NaN beyond what the black box can say, and quantiles if it gives any."""
+    """Forecasts (forecasts, horizon, y_dim), NaN beyond its horizon, and quantiles if it gives any."""
 
     forecasts: np.ndarray
     quantiles: Quantiles | None = None
@@ -142,14 +142,14 @@ class BuiltForecaster(BuiltEncoder):
     forecasts = 1
     relative = True
     calibrated = False
-    levels: tuple[float, ...] = ()  # of the quantiles that `forecast_set` gives
+    levels: tuple[float, ...] = ()  # levels of the quantiles that `forecast_set` gives
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
-        """Forecasts (forecasts, horizon, y_dim) in the target's own units; NaN beyond what it can say."""
+        """Forecasts (forecasts, horizon, y_dim) in the target's own units; NaN beyond its horizon."""
         raise NotImplementedError
 
     def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
-        """The same with quantiles. A black box that gives them defines this, `forecast` by it, and `levels`."""
+        """The same with quantiles. A black box with quantiles defines this, `forecast` in terms of it, and `levels`."""
         return ForecastSet(self.forecast(context, horizon))
 
     def encode(self, context: Context) -> np.ndarray:
@@ -161,15 +161,15 @@ class BuiltForecaster(BuiltEncoder):
 
 
 class BuiltLearner(BuiltForecaster):
-    """A black box that also learns by itself, from every label. The federation tells it rows and labels as they come.
+    """A black box that also learns by itself, from every label. The federation passes it rows and labels as they come.
 
-    `row` says what the model sees of a step. The federation remembers it, forecasts from it by `forecast_row`, and
-    shows it again with its label by `learn_row`, each row at most once: at once, later if the label is late, never if
-    it is missing or suspect. `forecast_row` learns nothing.
+    `row` gives what the model sees of a step. The federation stores it, forecasts from it by `forecast_row`, and
+    passes it with its label to `learn_row`, each row at most once: immediately, later if the label is late, never if it
+    is missing or suspect. `forecast_row` learns nothing.
     """
 
     def row(self, context: Context) -> np.ndarray:
-        """What the model sees of this step, (numbers,), always as many. Pure."""
+        """What the model sees of this step, (numbers,), of constant length. Pure."""
         raise NotImplementedError
 
     @property
@@ -177,7 +177,7 @@ class BuiltLearner(BuiltForecaster):
         raise NotImplementedError
 
     def forecast_row(self, row: np.ndarray, horizon: int) -> np.ndarray:
-        """Forecasts (forecasts, horizon, y_dim) from a row by what has been learnt so far."""
+        """Forecasts (forecasts, horizon, y_dim) from a row by the present state."""
         raise NotImplementedError
 
     def learn_row(self, row: np.ndarray, target: np.ndarray) -> None:
@@ -187,11 +187,11 @@ class BuiltLearner(BuiltForecaster):
         return self.forecast_row(self.row(context), horizon)
 
     def save_state(self) -> dict[str, np.ndarray] | None:
-        """All that has been learnt as plain arrays, or None if that cannot be had: then it is replayed."""
+        """The learnt state as plain arrays, or None if it cannot be saved: then the labelled rows are replayed."""
         return None
 
     def restore_state(self, saved: dict[str, np.ndarray]) -> None:
-        """Continue from what `save_state` gave. Called on a learner that has learnt nothing yet."""
+        """Continue from what `save_state` returned. Called on an untrained learner."""
         raise NotImplementedError
 
 
@@ -202,7 +202,7 @@ class Encoder(Protocol):
 
 
 def build_encoder(encoder: Encoder, x_dim: int, y_dim: int, names: Sequence[str] | None) -> BuiltEncoder:
-    """names: of the inputs, if they have any."""
+    """names: names of the inputs, if they have any."""
     build_named = getattr(encoder, "build_named", None)
     if names is None or build_named is None:
         return encoder.build(x_dim, y_dim)

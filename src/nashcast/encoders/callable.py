@@ -1,4 +1,4 @@
-"""Any Python function as an encoder: a vendor's model, a network, a lookup; whatever turns an input into numbers."""
+"""Any Python function that turns an input into numbers as an encoder: a vendor's model, a network, a lookup."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from nashcast.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Callable:
-    r"""`function(x)` returns numbers: exactly y_dim·features of them, or more, which a random projection brings down.
+    r"""`function(x)` returns numbers: exactly y_dim·features of them, or more, which a random projection reduces.
 
-    features: how many the agent uses.   seed: of the projection, needed only if the function returns more.
+    features: how many the agent uses.   seed: for the projection, needed only if the function returns more.
     The function must not learn: the same input must always give the same numbers.
     """
 
@@ -47,7 +47,7 @@ class _Built(BuiltEncoder):
         return self.projected(check.numbers("function", self._description.function(context.x), "numbers").ravel())
 
     def projected(self, values: np.ndarray) -> np.ndarray:
-        """Numbers as features (y_dim, features), brought down by the projection if there are more."""
+        """Numbers as features (y_dim, features), reduced by the projection if there are more."""
         if values.size == self._shape[0] * self._shape[1]:
             return values.reshape(self._shape)
         return (self._projection(values.size) @ values).reshape(self._shape)

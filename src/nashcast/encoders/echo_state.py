@@ -18,7 +18,7 @@ from nashcast.games.moments.features import ACTIVATIONS, EchoParameters, Moments
 class EchoState:
     r"""A, B (y_dim × y_dim) and b standard normal, drawn once from `seed`; hard sigmoid as in the paper.
 
-    features: how many.   seed: of A, B and b.   noise: $\sigma \ge 0$.   samples: paths for the moments.
+    features: how many.   seed: for A, B and b.   noise: $\sigma \ge 0$.   samples: paths for the moments.
     activation: hard_sigmoid, tanh or relu.   Beyond the paper: spectral_radius, if given, B is scaled to it; leak,
     $0 < l \le 1$: $Z_t = (1 - l) Z_{t-1} + l\,h(…)$.
     """
@@ -85,6 +85,6 @@ class _Built(BuiltEncoder):
 
 
 def path_normals(noise: Noise, samples: int, steps: int, features: int, drawn: tuple[int, int]) -> np.ndarray:
-    """The noise of an echo state's sampled paths, of the drawn steps only: (samples, drawn steps, features)."""
+    """The noise of an echo state's sampled paths at the drawn steps: (samples, drawn steps, features)."""
     places = np.arange(samples * steps * features).reshape(samples, steps, features)[:, drawn[0] : drawn[1]]
     return standard_normals(noise.key, noise.step, places)

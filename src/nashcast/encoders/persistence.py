@@ -1,4 +1,4 @@
-"""The agent that says nothing will change: no features, so its forecast stays where it is."""
+"""Persistence: no features, so the agent's forecast does not change."""
 
 from __future__ import annotations
 

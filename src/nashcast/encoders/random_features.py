@@ -17,7 +17,7 @@ from nashcast.games.moments.features import Moments, exact_moments
 class RandomFeatures:
     r"""A (y_dim × x_dim) and b (y_dim × features) standard normal, drawn once from `seed`; one W for each column.
 
-    features: how many.   seed: of A and b.   noise: $\sigma \ge 0$.
+    features: how many.   seed: for A and b.   noise: $\sigma \ge 0$.
     """
 
     features: int
@@ -54,7 +54,7 @@ class _Built(BuiltEncoder):
         return exact_moments("relu", self._drive(inputs), self._sigma)
 
     def _drive(self, inputs: np.ndarray) -> np.ndarray:
-        """A x_t + b: (steps, y_dim, features). The same for one input as among others, so not one matrix product."""
+        """A x_t + b: (steps, y_dim, features). No matrix product: one input alone must give the same bits."""
         return (inputs[:, None, :] * self._A).sum(axis=2)[:, :, None] + self._b
 
     def _activate(self, inputs: np.ndarray, W: np.ndarray) -> np.ndarray:

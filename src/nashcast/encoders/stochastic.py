@@ -1,4 +1,4 @@
-"""Random black boxes as encoders, with the moments that the paper's game needs taken from samples."""
+"""Random black boxes as encoders, with sampled moments for the paper's game."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True)
 class Stochastic:
-    """A function that gives other numbers each time it is asked, y_dim·features of them.
+    """A function that returns different random numbers at each call, y_dim·features of them.
 
-    function: `function(x, rng)` draws from the numpy Generator it is given, so that runs repeat. `function(x)` has
-        randomness of its own: what it says at a step is remembered, so that a step asked for twice stays as it was,
-        but another run draws anew.
+    function: `function(x, rng)` draws from the given numpy Generator, so that runs are reproducible. `function(x)` has
+        randomness of its own: its answer at a step is stored, so that a repeated step gives the same, but another run
+        draws anew.
     features: how many the agent uses.
     samples: how many draws the mean and covariance of a step's features are estimated from, for the paper's game.
 
@@ -102,7 +102,7 @@ class _Built(BuiltEncoder):
 
 
 def _generator(name: list[str]) -> np.random.Generator:
-    """As `seeds.generator`, but quick to make: moments need thousands."""
+    """As `seeds.generator`, but faster to construct: moments need thousands."""
     return np.random.Generator(np.random.Philox(key=seeds.key(0, *name)))
 
 

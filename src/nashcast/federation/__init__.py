@@ -1,1 +1,1 @@
-"""Federations: agents, a server that mixes what they say, and how they learn together."""
+"""Federations: agents, a server that mixes their forecasts, and how they learn together."""

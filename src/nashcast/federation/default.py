@@ -1,4 +1,4 @@
-"""Agents and a federation with nothing to choose."""
+"""Agents and a federation with default settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nashcast.validation import integer
 def default_agents(*, inputs: Sequence[int | str] | None = None, seed: int = 0) -> list[Agent]:
     """Eight agents of eight families, the same for every stream.
 
-    inputs: those they may see, all by default.   seed: of the two whose weights are drawn at random.
+    inputs: those they may see, all by default.   seed: seeds the two encoders whose weights are drawn at random.
     """
     families = {
         "trend": encoders.Trend(),
@@ -40,7 +40,7 @@ def default_federation(
 ) -> Federation:
     """`Federation(default_agents())` for inputs of x_dim numbers, 0 if there are none (then x is None).
 
-    agents: more of your own.   settings: of `Federation`.
+    agents: further agents.   settings: further arguments of `Federation`.
 
     >>> import nashcast as nc
     >>> federation = nc.default_federation(0)

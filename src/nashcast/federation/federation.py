@@ -35,18 +35,18 @@ class Federation(TableVerbs):
     """Agents that forecast one stream together.
 
     agents: at least one `Agent`.   game: how they learn together, `JointGame()`, or None if each learns alone.
-    mixing: how experts are weighed: "adaptive", or an expert rule by name (docs/explanation/mixing.md), or what
-        makes one from (experts, y_dim): see docs/how-to/write-a-weight-rule.md.
+    mixing: how experts are weighed: "adaptive", or an expert rule by name (docs/explanation/mixing.md), or a function
+        of (experts, y_dim) that makes one: see docs/how-to/write-a-weight-rule.md.
     horizon: how many steps ahead to forecast.   y_dim: numbers in a target.
-    season: its length in steps, if it is known; else it is looked for in the targets.
-    start: the target before the first forecast, if there is one; else the first label is taken as it, and until then
-        the forecast is 0.   seed: names everything random in the agents' noise.
-    coverages: of the intervals that `interval` gives, none for no intervals.
-    agent_intervals: whether every member has intervals of its own.   history: how many past steps `history` keeps.
+    season: its length in steps, if it is known; else it is estimated from the targets.
+    start: the target before the first forecast, if there is one; else the first label takes its place, and until then
+        the forecast is 0.   seed: seeds the agents' noise.
+    coverages: coverages of the intervals that `interval` gives; empty for no intervals.
+    agent_intervals: whether every member has intervals of its own.   history: how many past steps `history` stores.
 
     `predict_one(x)` forecasts the next targets and learns nothing; `learn_one(x, y)` reveals the next one. With y_dim 1
     targets are plain numbers; forecasts are too, or arrays over the horizon. An agent that fails sits the step out and
-    comes back by itself: see `health`. Calls from several threads wait for each other.
+    comes back by itself: see `health`. Calls from several threads are serialised.
 
     >>> import nashcast as nc
     >>> federation = nc.Federation([nc.Agent(nc.encoders.Trend()), nc.Agent(nc.encoders.Seasonal())])
@@ -91,7 +91,7 @@ class Federation(TableVerbs):
     ) -> Federation:
         """A federation whose steps another loop takes: see `paper_federation`, which makes one.
 
-        factory: makes the loop.   on_learnt: called after each row and late label.   The rest as of `Federation`.
+        factory: makes the loop.   on_learnt: called after each row and late label.   The rest as in `Federation`.
         """
         federation = cls.__new__(cls)
         federation._set_up(factory, x_dim, y_dim, start, tuple(coverages), bool(agent_intervals), history)
@@ -132,14 +132,14 @@ class Federation(TableVerbs):
             return self._shown(self._forecast(inputs, time, objects).forecast)
 
     def learn_one(self, x: Any, y: Any, *, time: float = np.nan) -> None:
-        """The target that x was to forecast is revealed; None or NaN if it is not known (yet): see `learn_late`."""
+        """Learn the target that x was to forecast; None or NaN if it is not known (yet): see `learn_late`."""
         with self._lock:
             x, objects = split_objects(x, self._factory.objects)
             self._learn_row(*self._columns.read_row(x, y), time, objects)
             self._on_learnt()
 
     def learn_late(self, step: int, y: Any) -> bool:
-        """The target of an earlier step is revealed. Returns False if it teaches nothing: too long ago, or suspect."""
+        """Learn the target of an earlier step. Returns False if it is not learnt from: too long ago, or suspect."""
         with self._lock:
             target = self._columns.read_target("y", y)
             assert target is not None
@@ -167,18 +167,18 @@ class Federation(TableVerbs):
         return replayed(self, X, Y, self._factory.members)
 
     def for_replay(self) -> tuple[LoopFactory, np.ndarray | None]:
-        """What makes its loop, and its start, for an engine that replays series from the start."""
+        """Its loop factory and its start, for an engine that replays series from the start."""
         if self._loop is not None:
             raise NashcastError("this federation has already learnt; replay needs one that has just been made.")
         return self._factory, self._start
 
     def discard_forecast(self) -> None:
-        """Forget what `predict_one` said last: the next call forecasts anew."""
+        """Discard the last forecast of `predict_one`: the next call forecasts anew."""
         with self._lock:
             self._present = None
 
     def begin_anew(self, start: np.ndarray) -> None:
-        """Forget what was learnt: the stream goes on at the present step. start: its last target, (y_dim,)."""
+        """Forget everything learnt; the stream goes on at the present step. start: its last target, (y_dim,)."""
         with self._lock:
             self._begin(start, self.step)
             self._present, self._last_weights = None, None
@@ -208,17 +208,17 @@ class Federation(TableVerbs):
             if target is not None:
                 self._begin(target, self._waiting.steps)
             return
-        said = self._forecast(inputs, time, objects)
+        present = self._forecast(inputs, time, objects)
         loop = self._begun()
-        self._health.count(said, loop.members)
-        if said.game is not None:
-            self._last_game = said.game
+        self._health.count(present, loop.members)
+        if present.game is not None:
+            self._last_game = present.game
         if self._bounds is not None:
             self._bounds.issue(self.step)
-        self.history.append(Record(self.step, said.forecast[0].copy(), said.weights, target))
+        self.history.append(Record(self.step, present.forecast[0].copy(), present.weights, target))
         for scored in loop.learn(target):
             self._score(scored)
-        self._present, self._last_weights = None, said.weights
+        self._present, self._last_weights = None, present.weights
         self._last_objects.append(objects)
         self._check_beginning(loop)
 
@@ -228,7 +228,7 @@ class Federation(TableVerbs):
             self._begin(self._start, 0)
         key = x.tobytes() + objects_key(objects)
         if self._present is None or self._present[0] != key:
-            self._present = None  # if the next line fails, nothing stands
+            self._present = None  # if the next line fails, there is no present forecast
             self._present = key, self._begun().forecast(x, time, objects)
             if self._bounds is not None:
                 self._bounds.expect(self._present[1].distance)
@@ -243,7 +243,7 @@ class Federation(TableVerbs):
         self._loop, self._waiting, self._bounds = loop, Waiting(), self._new_bounds(loop.gives_quantiles)
 
     def _check_beginning(self, loop: StepLoop) -> None:
-        """Begin again without wild labels, if there are any among the first ones."""
+        """Begin again without the outliers among the first labels, if there are any."""
         again = self._factory.begin_again(loop, self._last_objects, self._columns)
         if again is not None:
             (self._loop, scored), self._bounds = again, self._new_bounds(again[0].gives_quantiles)

@@ -1,4 +1,4 @@
-"""What a federation says at a step, and what a label says of it."""
+"""The forecast of a federation at a step, and its score once the label is known."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from nashcast.games.lookback.game import Equilibrium
 
-# Forecasts of the next target by each member, (members, y_dim), or what computes them when they are asked for.
+# Forecasts of the next target by each member, (members, y_dim), or a function that computes them on demand.
 OwnForecasts = np.ndarray | Callable[[], np.ndarray]
 
 
 class Forecast(NamedTuple):
-    """What a federation says at one step, before its label is known."""
+    """The output of a federation at one step, before its label is known."""
 
     forecast: np.ndarray  # (horizon, y_dim)
-    weights: np.ndarray  # of each member, (members,), averaged over targets, for the next step
+    weights: np.ndarray  # per member, (members,), averaged over targets, in the forecast of the next target
     own_forecasts: OwnForecasts
-    absent: dict[int, str]  # members that sit the step out, and why
-    distance: np.ndarray | None = None  # from the targets as agents expect it, (horizon, y_dim)
+    absent: dict[int, str]  # members without a forecast at this step, and why
+    distance: np.ndarray | None = None  # distance to the targets that agents expect, (horizon, y_dim)
     played: bool = False  # whether the agents played a game in this step
     fell_back: str = ""  # why a game that was due left the greedy step standing, for some agents or for all
     game: Equilibrium | None = None  # the look-back game that was solved on the server
@@ -38,7 +38,7 @@ class Scored(NamedTuple):
     forecasts: np.ndarray  # (horizon, y_dim), made 1 … horizon steps before it
     own_forecasts: OwnForecasts
     known: np.ndarray  # (horizon,)
-    step: int = 0  # of the last forecast before it
+    step: int = 0  # step of the last forecast before it
 
     @property
     def own(self) -> np.ndarray:

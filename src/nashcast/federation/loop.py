@@ -1,9 +1,9 @@
-"""One step of a federation: agents forecast, the server mixes; a label comes, and everything learns from it.
+"""One step of a federation: agents forecast, the server mixes; a label comes, and agents and mixture learn from it.
 
     x_t     → agents: own forecasts, contributions and leverages → joint forecasts → mixture → forecast, all horizons
     y_{t+1} → mixture: scores of the experts → agents: own decoders, and the joint ones from the residual of the sums
 
-A label y reaches the forecasts of horizon h that were made h steps before it, so in-time labels, horizons and late
+A label y scores the forecasts of horizon h that were made h steps before it, so in-time labels, horizons and late
 labels are one case: `_learn_labels`.
 """
 
@@ -48,12 +48,12 @@ class Settings(NamedTuple):
 
 
 class Loop:
-    """make_agents: of the rows that they share.   x_dim: numbers in an input.   start: the first known target.
+    """make_agents: makes them from the rows that they share.   x_dim: numbers in an input.
 
-    first_step: rows before it.
+    start: the first known target.   first_step: rows before it.
     """
 
-    transcript: Sequence[Message] = ()  # its agents keep none
+    transcript: Sequence[Message] = ()  # not recorded
 
     def __init__(
         self, make_agents: Callable[[History], LoopAgents], x_dim: int, start: np.ndarray, settings: Settings,
@@ -78,7 +78,7 @@ class Loop:
         self._members = Members(self.members, self.owner)
         self._mixture = settings.rule(p * H, self._members.prior, np.tile(np.arange(1, H + 1), p))
         self._means, self._mean_counts = np.repeat(start[None], len(LEVELS), axis=0), np.ones(len(LEVELS))
-        self._largest = np.zeros((p, H))  # the furthest each target ever moved within 1 … H steps
+        self._largest = np.zeros((p, H))  # the largest change of each target within 1 … H steps
         self._no_shares = np.zeros((variants, N, p))
         self._pending = Pending(p, H, len(self.owner), (variants, N))
         self.trust = DeferredTrust(self._members, p, (variants, N))
@@ -98,7 +98,7 @@ class Loop:
         return self._rows.screen.count
 
     def count_suspects(self, labels: int) -> None:
-        """Labels that were found to be suspect elsewhere."""
+        """Add labels that were found to be suspect elsewhere."""
         self._rows.screen.count += labels
 
     @property
@@ -118,46 +118,46 @@ class Loop:
         return None if self._server is None else self._server.included
 
     def forecast(self, x: np.ndarray, time: float = np.nan, objects: Mapping[str, Any] = _NO_OBJECTS) -> Forecast:
-        """From the present input and all labels so far. The same input again gives the same forecast."""
+        """Forecast from the present input and all labels so far. The same input again gives the same forecast."""
         self._refresh()
         history = self.history
         history.put_input(x, time, objects)
         now, H = history.targets[history.now], self.settings.horizon
-        said = self._agents.forecast(x, self._inside)
-        if said.stopped is not None:
+        given = self._agents.forecast(x, self._inside)
+        if given.stopped is not None:
             assert self._server is not None
-            self._server.take_over(said.stopped)
-        experts, leverage, shares = self._experts(now, said)
+            self._server.take_over(given.stopped)
+        experts, leverage, shares = self._experts(now, given)
         p, K = len(now), len(self.owner)
         shared = np.ones((p * H, K), dtype=bool)
-        if said.absent:
-            shared[:, 1 + len(LEVELS) : 1 + len(LEVELS) + len(said.awake)] = said.awake
+        if given.absent:
+            shared[:, 1 + len(LEVELS) : 1 + len(LEVELS) + len(given.awake)] = given.awake
         mixed = self._mixture.mix(experts.reshape(p * H, K), leverage, shared)
         weights = mixed.weights.reshape(p, H, K)[:, 0]
         forecast = mixed.forecast.reshape(p, H).T
         row = Said(experts, leverage, shared[0], forecast, weights, shares)
         self._now = row, mixed
         self.weights = np.add.reduce(weights @ self._members.experts, axis=0) / p
-        absent, own = {1 + i: why for i, why in said.absent.items()}, partial(self._members.own, row.mixture)
+        absent, own = {1 + i: why for i, why in given.absent.items()}, partial(self._members.own, row.mixture)
         distance = self._agents.expected_distance()
         return Forecast(forecast, self.weights, own, absent, distance, played=self._server is not None)
 
     def own_forecasts(self) -> np.ndarray:
         """Each member's own forecasts, by the weights of its experts, (members, horizon, y_dim); after `forecast`."""
         assert self._now is not None
-        said, mixed = self._now
-        return self._members.own_forecasts(mixed.weights.reshape(said.experts.shape), said.experts, said.awake)
+        row, mixed = self._now
+        return self._members.own_forecasts(mixed.weights.reshape(row.experts.shape), row.experts, row.awake)
 
     def learn(self, target: np.ndarray | None) -> list[Scored]:
-        """The label of the present row, or None if it is not known (yet). Call `forecast` first."""
+        """Learn the label of the present row, or None if it is not known (yet). Call `forecast` first."""
         assert self._now is not None
-        (said, mixed), self._now = self._now, None
-        self._pending.add(self.step, said)
+        (row, mixed), self._now = self._now, None
+        self._pending.add(self.step, row)
         scored = []
-        self._agents.end_row(target, said.forecasts[0])
-        for part in self._rows.learn(target, said.forecasts[0]):
+        self._agents.end_row(target, row.forecasts[0])
+        for part in self._rows.learn(target, row.forecasts[0]):
             if isinstance(part, Lesson):
-                scored.append(self._learn_labels(part, mixed if part.in_time and len(said.forecasts) == 1 else None))
+                scored.append(self._learn_labels(part, mixed if part.in_time and len(row.forecasts) == 1 else None))
                 continue
             self._agents.add_row(part.label, part.taught)
             if self._server is not None:
@@ -165,7 +165,7 @@ class Loop:
         return scored
 
     def learn_late(self, step: int, target: np.ndarray) -> list[Scored] | None:
-        """The label of an earlier step. None if it is too long ago, known already, or suspect."""
+        """Learn the label of an earlier step. None if it is too long ago, known already, or suspect."""
         lessons = self._rows.learn_late(step, target)
         if lessons is None:
             return None
@@ -198,29 +198,29 @@ class Loop:
         return Scored(target, past.forecasts, partial(self._members.own, past.mixture), known, step)
 
     def _refresh(self) -> None:
-        """Before a forecast: memories learnt again, if scales or season have changed."""
+        """Before a forecast: fit all memories again if scales or season have changed."""
         before = self._rows.refresh()
         if before is not None:
             self._agents.relearn(before, self.included[1 : 1 + len(self._agents.names)])
             if self._server is not None:
                 self._rows.relearn(self._server, before)
 
-    def _experts(self, now: np.ndarray, said) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Experts' forecasts, no further than the target ever moved; leverages; agents' shares of the joint ones."""
+    def _experts(self, now: np.ndarray, given) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Experts' forecasts, clipped to the largest change so far; leverages; agents' shares of the joint ones."""
         p, H, K = len(now), self.settings.horizon, len(self.owner)
         experts, leverage, shares = np.empty((p, H, K)), np.zeros((p, K)), self._no_shares
-        first, last = 1 + len(LEVELS), 1 + len(LEVELS) + said.experts.shape[2]
+        first, last = 1 + len(LEVELS), 1 + len(LEVELS) + given.experts.shape[2]
         anchor = now[:, None, None]
         experts[:, :, :1] = anchor
         experts[:, :, 1:first] = self._means.T[:, None, :]
-        experts[:, :, first:last] = said.experts
-        leverage[:, first:last] = said.leverage
+        experts[:, :, first:last] = given.experts
+        leverage[:, first:last] = given.leverage
         if self._server is not None:
-            joint = self._server.forecast(said.contributions, self._agents.public_now, self.history.scales.change)
+            joint = self._server.forecast(given.contributions, self._agents.public_now, self.history.scales.change)
             np.add(anchor, joint.changes.transpose(1, 2, 0), out=experts[:, :, last:])
             leverage[:, last:] = joint.leverage.T
             shares = joint.shares[..., 0]
-        if np.count_nonzero(np.isfinite(experts)) < experts.size:  # what is not a number counts as persistence
+        if np.count_nonzero(np.isfinite(experts)) < experts.size:  # non-finite forecasts are replaced by persistence
             experts = np.where(np.isfinite(experts), experts, anchor)
         if np.count_nonzero(np.isfinite(leverage)) < leverage.size:
             leverage = np.where(np.isfinite(leverage), leverage, 0.0)
@@ -233,7 +233,7 @@ class Loop:
         return own | saved_parts(self._parts())
 
     def restore(self, fields) -> None:
-        """Continue as saved, bit for bit. Raises InvalidInput; then this object is of no use."""
+        """Continue as saved, bit for bit. Raises InvalidInput; then this object must be discarded."""
         self._means = fields.take("means", self._means.shape)
         self._mean_counts = fields.take("mean_counts", self._mean_counts.shape, min=0.0)
         self._largest = fields.take("largest", self._largest.shape, min=0.0)

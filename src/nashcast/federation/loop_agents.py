@@ -1,4 +1,4 @@
-"""What the loop of the joint game asks of its agents, in this process (`LocalAgents`) or elsewhere."""
+"""The interface of agents to the loop of the joint game, in this process (`LocalAgents`) or remote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class LoopAgents(Protocol):
 
     names: list[str]
     public_now: np.ndarray  # public features of the present row, after `forecast`
-    public_gain: np.ndarray  # with which it is learnt from, after `add_row`
+    public_gain: np.ndarray  # gain with which the row is learnt, after `add_row`
 
     @property
     def owner(self) -> np.ndarray:
@@ -41,7 +41,7 @@ class LoopAgents(Protocol):
     def teach(self, step: int, target: np.ndarray) -> None: ...
 
     def recall(self, steps: np.ndarray, included: np.ndarray | None = None) -> np.ndarray | None:
-        """What present decoders say of earlier rows, (variants, agents, y_dim, horizon); None if it cannot be had."""
+        """Forecasts of earlier rows by present decoders, (variants, agents, y_dim, horizon); None if unavailable."""
         ...
 
     def learn_jointly(self, steps: np.ndarray, residuals: np.ndarray) -> None: ...
@@ -51,11 +51,11 @@ class LoopAgents(Protocol):
     def expected_distance(self) -> np.ndarray | None: ...
 
     def end_row(self, target: np.ndarray | None, stand_in: np.ndarray) -> None:
-        """Before a row is learnt: its label, or what stands in for it."""
+        """Called before a row is learnt, with its label or the value that stands in for it."""
         ...
 
     def learn_late(self, step: int, target: np.ndarray) -> None:
-        """Before the label of an earlier step is learnt."""
+        """Called before the label of an earlier step is learnt."""
         ...
 
     def save(self) -> dict[str, np.ndarray]: ...

@@ -1,4 +1,4 @@
-"""What a federation needs of the loop that takes its steps, and the loop of the joint game."""
+"""The interface between a federation and the loop that takes its steps, and the loop of the joint game."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from nashcast.mixing.expert_rule import RuleFactory, rule_name
 
 
 class StepLoop(Protocol):
-    """Takes the steps of one stream: `forecast`, then `learn`, in turns. `Loop` and `PaperLoop` are such loops."""
+    """Takes the steps of one stream: `forecast` and `learn` alternate. `Loop` and `PaperLoop` are such loops."""
 
-    members: list[str]  # whose forecasts are mixed
+    members: list[str]  # names of the members whose forecasts are mixed
 
     @property
     def step(self) -> int:
-        """How many rows have been learnt, with those before the first known target."""
+        """How many rows have been learnt, including those before the first known target."""
         ...
 
     @property
@@ -47,7 +47,7 @@ class StepLoop(Protocol):
 
     @property
     def gives_quantiles(self) -> bool:
-        """Whether its agents say how far from their forecasts they expect the targets."""
+        """Whether its agents give quantiles, and so an expected distance between forecasts and targets."""
         ...
 
     @property
@@ -60,11 +60,11 @@ class StepLoop(Protocol):
 
     @property
     def transcript(self) -> Sequence[Message]:
-        """Every message between server and agents so far, if they are kept."""
+        """Every message between server and agents so far, if recorded."""
         ...
 
     def forecast(self, x: np.ndarray, time: float = ..., objects: Mapping[str, Any] = ...) -> Forecast:
-        """From the present input and all labels so far. The same input again gives the same forecast."""
+        """Forecast from the present input and all labels so far. The same input again gives the same forecast."""
         ...
 
     def own_forecasts(self) -> np.ndarray:
@@ -72,17 +72,17 @@ class StepLoop(Protocol):
         ...
 
     def learn(self, target: np.ndarray | None) -> list[Scored]:
-        """The label of the present row, or None if it is not known (yet): the forecasts that it scores."""
+        """Learn the label of the present row, None if it is not known (yet). Returns the forecasts that it scores."""
         ...
 
     def learn_late(self, step: int, target: np.ndarray) -> list[Scored] | None:
-        """The label of an earlier step: the forecasts that it scores. None if it teaches nothing."""
+        """Learn the label of an earlier step. Returns the forecasts that it scores; None if it is not learnt from."""
         ...
 
     def save(self) -> dict[str, np.ndarray]: ...
 
     def restore(self, fields: Fields) -> None:
-        """Continue as saved, bit for bit. Raises InvalidInput; then this object is of no use."""
+        """Continue as saved, bit for bit. Raises InvalidInput; then this object must be discarded."""
         ...
 
 
@@ -90,7 +90,7 @@ class LoopFactory(Protocol):
     """Makes the loop of a federation, when its stream begins and when its state is loaded."""
 
     horizon: int
-    names: list[str]  # of the agents, as far as they are known before the stream begins
+    names: list[str]  # the agents' names, as far as they are known before the stream begins
     objects: tuple[str, ...]  # columns of texts and pictures that the agents ask for
 
     @property
@@ -109,14 +109,14 @@ class LoopFactory(Protocol):
     def begin_again(
         self, loop: StepLoop, objects: Sequence[Mapping[str, Any]], columns: Columns
     ) -> tuple[StepLoop, list[Scored]] | None:
-        """After each row: a loop that learnt the first rows without wild labels, if that is due, and what it scored.
+        """After each row: a loop that learnt the first rows without outliers, if that is due, and what it scored.
 
-        objects: that came with the last rows.
+        objects: those that came with the last rows.
         """
         ...
 
     def fingerprint(self) -> dict[str, Any]:
-        """What two federations must have in common to exchange their states, as JSON can hold it."""
+        """What two federations must have in common to exchange their states, in JSON types."""
         ...
 
     def unchanged_if_refused(self, loop: StepLoop | None) -> AbstractContextManager[None]:
@@ -147,7 +147,7 @@ def described(settings: Settings) -> dict[str, Any]:
 
 
 class JointLoopFactory:
-    """The loop of the joint game, or of agents that each learn alone. Arguments as of `Federation`."""
+    """The loop of the joint game, or of agents that each learn alone. Arguments as in `Federation`."""
 
     def __init__(
         self,

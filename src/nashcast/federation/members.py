@@ -1,4 +1,4 @@
-"""The members of a federation: whose experts are mixed, and what each of them says and is worth."""
+"""The members of a federation, whose experts are mixed: their own forecasts, and the forecast without each of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _SMALL_PART, _NOTHING = 1e-12, 1e-9
 
 
 class Mixture(NamedTuple):
-    """How the forecasts of the next target were made. All arrays may have further axes before these."""
+    """The mixture behind the forecast of the next target. All arrays may have further leading axes."""
 
-    weights: np.ndarray  # of each expert, (y_dim, experts)
-    experts: np.ndarray  # what each of them said, (y_dim, experts)
+    weights: np.ndarray  # per expert, (y_dim, experts)
+    experts: np.ndarray  # forecast of each expert, (y_dim, experts)
     awake: np.ndarray  # (experts,)
     shares: np.ndarray  # each agent's part of the joint experts' changes, (variants, agents, y_dim)
 
 
 class Members:
-    """names: baselines first, then the agents, then the joint game if it is played.   owner: of each expert.
+    """names: baselines first, then the agents, then the joint game if it is played.   owner: the member of each expert.
 
     The baselines are persistence and running means of the targets. Weights times own forecasts add up to the
     federation's forecast.
@@ -32,7 +32,7 @@ class Members:
 
     @property
     def prior(self) -> np.ndarray:
-        """Weights of the experts, the same for all members together and within each of them."""
+        """Prior weights of the experts: equal for all members, and equal within each member."""
         shares = np.bincount(self.owner, minlength=len(self.names))
         return 1.0 / (np.count_nonzero(shares) * shares[self.owner])
 
@@ -47,7 +47,7 @@ class Members:
         return own.transpose(2, 1, 0)
 
     def own(self, mixture: Mixture) -> np.ndarray:
-        """Each member's own forecast of the next target, (…, members, y_dim): of its experts, by their weights."""
+        """Each member's own forecast of the next target, (…, members, y_dim), by the weights of its experts."""
         weights, experts, awake, _ = mixture
         counts = (awake @ self.experts)[..., None, :]
         small = _SMALL_PART / np.maximum(counts, 1.0)
@@ -60,7 +60,7 @@ class Members:
         return awake @ self.experts > 0.0
 
     def without(self, mixture: Mixture) -> np.ndarray:
-        """What the federation would say without each member, (…, members, y_dim).
+        """The federation's forecast without each member, (…, members, y_dim).
 
         Its experts are left out, and its part of the joint ones.
         """
@@ -71,7 +71,7 @@ class Members:
         if shares.shape[-3]:
             of_joint = weights[..., None, len(self.owner) - shares.shape[-3] :]  # (…, y_dim, 1, variants)
             left[..., 1:-1] -= np.matmul(of_joint, np.moveaxis(shares, -1, -3))[..., 0, :]
-        # Without a member that has all the weight, the last target is left.
+        # Without a member that has all the weight, the forecast is the last target.
         rest = 1.0 - weight
         left = np.where(rest > _NOTHING, left, experts[..., :1]) / np.where(rest > _NOTHING, rest, 1.0)
         return left.swapaxes(-1, -2)

@@ -1,4 +1,4 @@
-"""How a federation's mixture weights are found: as the paper does, or by a rule that remembers more than one step."""
+"""A federation's mixture weights: the paper's, or those of a rule with a memory of more than one step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAPER = "paper"
 def mixing_rule(
     name: str | RuleFactory, agents: int, y_dim: int, ridge: float, budget: float
 ) -> AggregationRule | None:
-    """None for the paper's own: Algorithm 1 computes it from the last step, and compiled replay knows it."""
+    """None for the paper's weights: Algorithm 1 and compiled replay compute them from the last step."""
     if not isinstance(name, str):
         return made_rule(name, agents, y_dim)
     if name not in RULES:

@@ -42,11 +42,11 @@ def paper_federation(
     anchored: without a game, agents start each step from the last target.
     ridge: $\kappa > 0$ and budget: $\eta$ of the mixture weights.
     mixing: the rule that weighs the agents: "paper", or one with memory: "windowed", "exponential", "fixed-share",
-        "boa", "ml-poly", "ridge", "log-score" (docs/explanation/mixing.md); or what makes a rule of your own from
-        (experts, y_dim), see docs/how-to/write-a-weight-rule.md.
+        "boa", "ml-poly", "ridge", "log-score" (docs/explanation/mixing.md); or a function of (experts, y_dim) that
+        makes a rule of your own, see docs/how-to/write-a-weight-rule.md.
     deadline: seconds an agent may take to forecast before the step goes on without it.
-    transcript: whether `transcript` keeps every message.   make_post: what carries messages to the agents; those of
-        other processes need another: see `nashcast.remote`.
+    transcript: whether `transcript` records every message.   make_post: makes the transport of messages to the agents;
+        agents in other processes need another one: see `nashcast.remote`.
     settings: x_dim, start, coverages, agent_intervals and history of `Federation`.
 
     >>> import nashcast as nc
@@ -65,7 +65,7 @@ def paper_federation(
 
 def as_paper_agent(agent: Agent | Participant) -> PaperAgent:
     """The agent that plays Algorithm 1 with an agent's encoder and window."""
-    # By type: a participant's attributes are its own, its class included.
+    # Checked by type: the attributes of a participant are arbitrary, `__class__` included.
     if not issubclass(type(agent), Agent):
         return agent  # pyright: ignore[reportReturnType]
     assert isinstance(agent, Agent)

@@ -1,4 +1,4 @@
-"""What a federation keeps of past steps, and what a replay of a series returns."""
+"""Records of a federation's past steps, and the result of a replay of a series."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Record(NamedTuple):
     """One step of the history."""
 
     step: int
-    forecast: np.ndarray  # of the next target, (y_dim,)
-    weights: np.ndarray  # of each member
+    forecast: np.ndarray  # forecast of the next target, (y_dim,)
+    weights: np.ndarray  # per member
     target: np.ndarray | None
 
 
@@ -27,7 +27,7 @@ class Replay(NamedTuple):
     weights: np.ndarray  # (steps, members)
     agents: np.ndarray  # each member's own forecasts, (steps, members, y_dim)
     mse: float  # mean over steps and targets
-    fallbacks: int = 0  # steps whose game was due but could not be played, so that the greedy step stood
+    fallbacks: int = 0  # steps whose game was due but could not be played, so that the greedy forecast was used
 
 
 def replayed(federation: Federation, inputs: Sequence[Any] | np.ndarray, targets: np.ndarray, members: int) -> Replay:
@@ -37,9 +37,9 @@ def replayed(federation: Federation, inputs: Sequence[Any] | np.ndarray, targets
     forecasts, weights, own = np.zeros(targets.shape), np.zeros((steps, members)), np.zeros((steps, members, y_dim))
     for t, (x, y) in enumerate(zip(inputs, targets, strict=True)):
         federation.predict_one(x)
-        said = federation.present
-        if said is not None:
-            forecasts[t], weights[t], own[t] = said.forecast[0], said.weights, said.own
+        present = federation.present
+        if present is not None:
+            forecasts[t], weights[t], own[t] = present.forecast[0], present.weights, present.own
         federation.learn_one(x, y)
     with np.errstate(over="ignore"):
         error = (forecasts - targets) ** 2

@@ -18,7 +18,7 @@ _OTHERS = tuple(name for name in RULES if name != "paper")
 
 
 def mixture_of(name: str | RuleFactory) -> Callable:
-    """What makes the mixture of given columns, prior weights and horizons of the columns."""
+    """The factory of a mixture: a function of columns, prior weights and horizons of the columns."""
     if name == ADAPTIVE:
         return AdaptiveMixture
     if not isinstance(name, str):
@@ -30,14 +30,14 @@ def mixture_of(name: str | RuleFactory) -> Callable:
 
 
 class RuleMixture:
-    """One expert rule for each column, behind the interface of `AdaptiveMixture`."""
+    """One expert rule for each column, with the interface of `AdaptiveMixture`."""
 
     def __init__(self, factory: RuleFactory, columns: int, prior: np.ndarray, horizons: np.ndarray | None = None):
         self._rules = [factory(len(prior), 1) for _ in range(columns)]
 
     def mix(self, forecasts: np.ndarray, leverage: np.ndarray, awake: np.ndarray) -> Mixed:
         parts = zip(self._rules, forecasts, awake, strict=True)
-        weights = np.array([rule.weights(here, said[:, None]) for rule, said, here in parts])
+        weights = np.array([rule.weights(here, column[:, None]) for rule, column, here in parts])
         forecast = (weights * np.where(awake, forecasts, 0.0)).sum(axis=1)
         empty = np.zeros((len(forecasts), 1 + ADAPTIVE_RULES))
         return Mixed(forecast, weights, weights[:, None], empty)

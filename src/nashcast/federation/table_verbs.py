@@ -19,7 +19,7 @@ from nashcast.frames.table import is_table
 
 
 class TableVerbs(Views):
-    """What `Federation` does with tables, by its own verbs predict_one, learn_one and learn_late."""
+    """The methods of `Federation` for tables, built on predict_one, learn_one and learn_late."""
 
     _table: LiveTable | None = None
     if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class TableVerbs(Views):
 
     @property
     def coverages(self) -> tuple[float, ...]:
-        """Of its intervals."""
+        """Coverages of its intervals."""
         return self._coverages
 
     def backtest(
@@ -44,7 +44,7 @@ class TableVerbs(Views):
         progress: bool | Callable[[int, int], None] | None = None,
         **layout: Any,
     ) -> Backtest:
-        """Forecast the next `horizon` rows from every row of a history, learning as it goes, as it would have live.
+        """Forecast the next `horizon` rows from every row of a history, learning as it goes, as in live use.
 
         table: a pandas or polars frame or a dict of columns; or an array of targets, with `inputs` an array too.
         target, inputs, date: names of columns. An input is known when its row is; the targets after it are forecast.
@@ -78,7 +78,7 @@ class TableVerbs(Views):
         """Learn new rows, if any, and forecast the next `horizon` steps: a table with their times and bounds.
 
         rows: a table, or one row as a dict or a pandas Series. A row that came before without its label may come again
-        with it. The first rows also need `target`, and may have all that `backtest` takes to say which column is what.
+        with it. The first rows also need `target`, and accept the arguments of `backtest` that describe the columns.
         """
         with self._lock:
             if rows is None:
@@ -90,12 +90,12 @@ class TableVerbs(Views):
                 live.observe(self, live.read(rows))
                 self._table = live
             live.predict(self)
-            said = self.present
-            if said is None:  # no label yet: there is nothing to forecast from
+            present = self.present
+            if present is None:  # no label yet: there is nothing to forecast from
                 H, p = self.horizon, self.y_dim
                 nothing = np.full((len(self._coverages), 2, H, p), np.nan)
                 return live.forecast_table(np.full((H, p), np.nan), nothing, self._coverages)
-            return live.forecast_table(said.forecast, self.bounds_now(), self._coverages)
+            return live.forecast_table(present.forecast, self.bounds_now(), self._coverages)
 
     def predict_quantiles(self, levels: Sequence[float], x: Any = None) -> Any:
         """Quantiles of the next targets, the levels last: (horizon, y_dim, levels), without axes of length 1.
@@ -108,22 +108,22 @@ class TableVerbs(Views):
         with self._lock:
             if x is not None or self.present is None:
                 self.predict_one(x)
-            said = self.present
-            if said is None:
+            present = self.present
+            if present is None:
                 raise NashcastError("the stream has not begun: no target is known yet.")
-            halves = self.bounds_now()[:, 1] - said.forecast
-            found = quantiles(said.forecast, halves, self._coverages, tau)
+            halves = self.bounds_now()[:, 1] - present.forecast
+            found = quantiles(present.forecast, halves, self._coverages, tau)
             found = found[:, 0] if self.y_dim == 1 else found
             return found[0] if self.horizon == 1 else found
 
     def bounds_now(self) -> np.ndarray:
         """Low and high round the present forecast at all coverages, (coverages, 2, horizon, y_dim)."""
-        said = self.present
-        if said is None:
+        present = self.present
+        if present is None:
             raise NashcastError("there is no forecast to put an interval round: call predict_one(x) first.")
         if self._bounds is None:
-            return np.empty((0, 2, *said.forecast.shape))
-        return self._bounds.around_all(said.forecast)
+            return np.empty((0, 2, *present.forecast.shape))
+        return self._bounds.around_all(present.forecast)
 
     def own_forecasts(self) -> np.ndarray:
         """Each member's own part of the present forecast, (members, horizon, y_dim)."""

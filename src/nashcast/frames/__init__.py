@@ -1,4 +1,4 @@
-"""Tables in, tables out: pandas, polars, dicts of columns and arrays; a regular grid of time; backtests."""
+"""Tables as input and output: pandas, polars, dicts of columns and arrays; a regular grid of time; backtests."""
 
 from nashcast.frames.backtest import Backtest
 from nashcast.frames.grid import Grid

@@ -1,4 +1,4 @@
-"""A federation over a history, step by step as it would have run, and what its forecasts and bounds are worth."""
+"""A federation run over a history, step by step as in live use, and scores of its forecasts and bounds."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PROGRESS_S = 1.0
 
 @dataclass(repr=False)
 class Backtest:
-    """What `Federation.backtest` returns. All numbers are in the units of the targets.
+    """The result of `Federation.backtest`. All numbers are in the units of the targets.
 
-    Row t is a place on the grid of time; forecasts[t] were made when row t was known, of rows t + 1 … t + horizon.
+    Row t is a place on the grid of time; forecasts[t] were made when row t was known, for rows t + 1 … t + horizon.
     """
 
     layout: TableLayout
@@ -48,8 +48,8 @@ class Backtest:
 
     def errors(self, forecasts: np.ndarray | None = None) -> np.ndarray:
         """Forecast minus target, (rows, horizon, y_dim); NaN where either is missing and before `burn_in`."""
-        said = self.forecasts if forecasts is None else forecasts
-        found = said - self._ahead()
+        made = self.forecasts if forecasts is None else forecasts
+        found = made - self._ahead()
         found[: self.burn_in] = np.nan
         return found
 
@@ -77,8 +77,8 @@ class Backtest:
         return found
 
     def agents(self) -> dict[str, Any]:
-        """Whom to trust: each member's own MAE over all steps ahead, last weight, what the federation would lose
-        without it (a part of its recent squared error one step ahead), and the steps it sat out.
+        """For each member: own MAE over all steps ahead, last weight, what the federation would lose without it (as a
+        share of its recent squared error one step ahead), and the steps it sat out.
         """
         own = [float(mean(np.abs(self.errors(self.own[:, i])))) for i in range(len(self.members))]
         return {
@@ -98,7 +98,7 @@ class Backtest:
     def to_frame(self, table: str = "forecasts", library: str | None = None) -> Any:
         """One of the tables "forecasts", "metrics" and "agents" as a frame of the library the history came in.
 
-        The forecasts: one row for each row of the history and step ahead, with the times it was made at and is of.
+        The forecasts: one row for each row of the history and step ahead, with the times of both.
         """
         made = {"forecasts": self._forecast_columns, "metrics": self.metrics, "agents": self.agents}
         if table not in made:
@@ -107,7 +107,7 @@ class Backtest:
         return write_table(made[table](), library or (known if known != DICT else best_library()))
 
     def plot(self, engine: str = "matplotlib", *, last: int = 168, target: str | None = None) -> Any:
-        """Forecast with bounds, errors by steps ahead, weights over time, whom to trust: a figure.
+        """Forecast with bounds, errors by steps ahead, weights over time, trust in members: a figure.
 
         engine: "matplotlib" or "plotly".   last: how many rows of the history to show.   target: the first by default.
         """
@@ -141,7 +141,7 @@ class Backtest:
         return f"<p>{escape(repr(self))}</p>{_html(names, rows)}{_html(list(agents), people)}"
 
     def _ahead(self) -> np.ndarray:
-        """The target each forecast is of, (rows, horizon, y_dim)."""
+        """The target of each forecast, (rows, horizon, y_dim)."""
         found = np.full(self.forecasts.shape, np.nan)
         for h in range(1, min(self.horizon, len(self.targets) - 1) + 1):
             found[:-h, h - 1] = self.targets[h:]
@@ -151,8 +151,8 @@ class Backtest:
         if not self.coverages:
             return np.full(self.horizon, np.nan)
         halves = np.moveaxis(self.bounds[:, :, 1], 1, 0) - self.forecasts
-        said = quantiles(self.forecasts, halves, self.coverages, CRPS_LEVELS)
-        losses = crps(self._ahead(), said, CRPS_LEVELS)
+        found = quantiles(self.forecasts, halves, self.coverages, CRPS_LEVELS)
+        losses = crps(self._ahead(), found, CRPS_LEVELS)
         losses[: self.burn_in] = np.nan
         return mean(losses, axis=(0, 2))
 
@@ -188,11 +188,11 @@ def run_backtest(
     def each(place: int) -> None:
         at = place - first
         live.predict(federation)
-        said = federation.present
-        if said is not None:
-            forecasts[at] = said.forecast
+        present = federation.present
+        if present is not None:
+            forecasts[at] = present.forecast
             bounds[at] = federation.bounds_now()
-            recorded.append((at, said.weights, federation.own_forecasts()))
+            recorded.append((at, present.weights, federation.own_forecasts()))
         report(at + 1)
 
     live.observe(federation, rows, delay, each)

@@ -63,7 +63,7 @@ def checked_holidays(days: Any) -> tuple[str, ...]:
 
 
 def column_names(names: Sequence[str]) -> list[str]:
-    """Of the columns that `calendar_inputs` gives."""
+    """Names of the columns that `calendar_inputs` gives."""
     found: list[str] = []
     for name in names:
         found += [f"{name} sin", f"{name} cos"] if name.endswith("cycle") else [name]
@@ -71,7 +71,7 @@ def column_names(names: Sequence[str]) -> list[str]:
 
 
 def calendar_inputs(clock: np.ndarray, names: Sequence[str], holidays: Sequence[str] = ()) -> np.ndarray:
-    """(rows, columns). clock: what a clock shows at the times of the targets.
+    """(rows, columns). clock: local times of the targets.
 
     >>> calendar_inputs(np.array(["2024-12-25T18"], dtype="datetime64[us]"), ["hour", "weekday"])
     array([[18.,  2.]])

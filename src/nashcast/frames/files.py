@@ -1,4 +1,4 @@
-"""A CSV or Parquet file as a table: every column, numbers where all of it are numbers, else texts."""
+"""A CSV or Parquet file as a table: a column is numbers if all its cells are numbers, else texts."""
 
 from __future__ import annotations
 

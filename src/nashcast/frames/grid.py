@@ -15,10 +15,10 @@ MONTH = "month"
 
 
 class Grid(NamedTuple):
-    """every: length of a step in microseconds, or "month".   anchor: of place 0, in microseconds.
+    """every: length of a step in microseconds, or "month".   anchor: time of place 0, in microseconds.
 
-    zone: name of the time zone, or None. Steps of a day, a week or a month are counted on the clock of the zone, so
-    that midnight stays midnight; shorter ones in elapsed time, so that a clock change neither adds nor loses a step.
+    zone: name of the time zone, or None. Steps of a day, a week or a month are counted in local time, so that
+    midnight stays midnight; shorter ones in elapsed time, so that a clock change neither adds nor loses a step.
 
     >>> grid = Grid.of(np.array(["2024-01-01T00", "2024-01-01T01", "2024-01-01T03"], dtype="datetime64[us]"))
     >>> grid.places(np.array(["2024-01-01T03"], dtype="datetime64[us]")).tolist()
@@ -51,7 +51,7 @@ class Grid(NamedTuple):
         return cls(every, int(-(-(ticks[0] - shared) // every) * every + shared), zone)
 
     def places(self, exact: np.ndarray) -> np.ndarray:
-        """A row counts for the first place at or after its time: what a place holds was known by then."""
+        """The first place at or after the time of each row, so that the data of a place were known by its time."""
         if self.every == MONTH:
             clock = to_clock(exact, zone_named(self.zone))
             return clock.astype("datetime64[M]").astype(np.int64) - self.anchor
@@ -69,7 +69,7 @@ class Grid(NamedTuple):
         return _instants(ticks, zone) if zone is not None and self.every % _DAY == 0 else ticks
 
     def clock(self, places: np.ndarray) -> np.ndarray:
-        """What the clock of the zone shows at each place."""
+        """Local time of each place."""
         return to_clock(self.times(places), zone_named(self.zone))
 
     def save(self) -> dict[str, Any]:

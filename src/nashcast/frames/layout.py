@@ -1,4 +1,4 @@
-"""Which columns of a user's table are what, and its rows on a regular grid, ready for a federation."""
+"""The roles of the columns of a user's table, and its rows on a regular grid, for a federation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nashcast.frames.grid import Grid
 from nashcast.frames.table import DICT, Table
 from nashcast.frames.times import INSTANT, instants, native_datetimes, seconds, step_length, zone_name, zone_named
 
-# A grid may have so many places for each row of the table; more means that `every` does not fit.
+# The largest number of places per row of the table; more means that `every` does not fit.
 _SPARSEST = 50
 _LISTED = 12
 
@@ -34,11 +34,11 @@ class TableLayout:
     """target, inputs, date: names of columns; without a date the rows are one step apart.
 
     calendar: inputs made from the time of the next target, some of `calendar_inputs.NAMES`.   holidays: dates.
-    timezone: of timestamps that have none.   every: length of a step; the commonest if left out.
-    objects: columns of texts and pictures that agents read as they are; "" if the input is one of them alone.
+    timezone: zone of timestamps that have none.   every: length of a step; the commonest if left out.
+    objects: columns of texts and pictures that agents read directly; "" if the input is a single one.
 
     All other texts are categories: one input of 0 and 1 for each value in the first table. Later values that are not
-    among them are missing.
+    among them count as missing.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class TableLayout:
 
     @property
     def input_names(self) -> list[str]:
-        """Of the numbers in an input, in order."""
+        """Names of the numbers in an input, in order."""
         found: list[str] = []
         for name in self.inputs:
             found += [f"{name}={value}" for value in self.categories[name]] if name in self.categories else [name]
         return found + column_names(self.calendar)
 
     def read(self, table: Table) -> GridRows:
-        """The table on the grid. The first table fixes the grid, the categories and the library of answers."""
+        """The table on the grid. The first table fixes the grid, the categories and the library of results."""
         dates = [self.date] if self.date and table.row_times is None else []
         for name in (*self.targets, *self.inputs, *self.objects, *dates):
             if name not in table.columns:
@@ -99,11 +99,11 @@ class TableLayout:
         if self.dated != (exact is not None):
             self._refuse_change()
         places = np.arange(table.rows) if exact is None else self._places(exact)
-        kept = np.flatnonzero(places >= 0) if exact is None else np.flatnonzero(~np.isnat(exact))
-        if not len(kept):
+        valid = np.flatnonzero(places >= 0) if exact is None else np.flatnonzero(~np.isnat(exact))
+        if not len(valid):
             raise InvalidInput("date", "no timestamp that exists", "Pass the times of the rows.")
-        # The last row of a place counts.
-        order = kept[np.argsort(places[kept], kind="stable")]
+        # The last row of a place is used.
+        order = valid[np.argsort(places[valid], kind="stable")]
         last = np.append(places[order][1:] != places[order][:-1], True)
         order = order[last]
         first, count = int(places[order[0]]), int(places[order[-1]] - places[order[0]]) + 1
@@ -117,7 +117,7 @@ class TableLayout:
         targets[at] = np.column_stack([_numbers(name, table.columns[name]) for name in self.targets])[order]
         objects = np.full((count, len(self.objects)), None, dtype=object)
         for j, name in enumerate(self.objects):
-            objects[at, j] = _as_they_are(table.columns[name])[order]
+            objects[at, j] = _objects(table.columns[name])[order]
         every_place = first + np.arange(count)
         if self.calendar:
             inputs[:, measured.shape[1] :] = self._calendar(every_place)
@@ -125,14 +125,14 @@ class TableLayout:
         return GridRows(every_place, inputs, targets, times, objects)
 
     def row(self, inputs: np.ndarray, objects: np.ndarray) -> Any:
-        """One input as a federation reads it, by name; or the text or picture that it is."""
+        """One input as a federation reads it, by name; or the single text or picture."""
         if self.whole:
             return objects[0]
         numbers = dict(zip(self.input_names, inputs.tolist(), strict=True))
         return {**numbers, **dict(zip(self.objects, objects, strict=True))} or None
 
     def index(self, places: np.ndarray) -> tuple[str, Sequence[Any] | np.ndarray]:
-        """Name and values of the column that says when: timestamps in their zone, or row numbers."""
+        """Name and values of the time column: timestamps in their zone, or row numbers."""
         if self.grid is None:
             return self.date or "row", np.asarray(places)
         zone = zone_named(self.grid.zone)
@@ -140,7 +140,7 @@ class TableLayout:
         return self.date or "time", exact if zone is None else native_datetimes(exact, zone)
 
     def save(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """The layout in JSON types."""
         names = ("targets", "date", "calendar", "holidays", "timezone", "every", "categories")
         found = {name: getattr(self, name) for name in names}
         found |= {"inputs": self.inputs + self.objects, "objects": [""] if self.whole else self.objects}
@@ -149,7 +149,7 @@ class TableLayout:
 
     @classmethod
     def restored(cls, saved: Any) -> TableLayout:
-        """What `save` gave. Raises InvalidInput for anything else."""
+        """Restored from what `save` returned. Raises InvalidInput for anything else."""
         try:
             made = cls(
                 saved["targets"], saved["inputs"], saved["date"], calendar=tuple(saved["calendar"]),
@@ -251,7 +251,7 @@ def _missing(value: Any) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _as_they_are(column: np.ndarray) -> np.ndarray:
+def _objects(column: np.ndarray) -> np.ndarray:
     """Texts and pictures, None where missing."""
     found = np.full(len(column), None, dtype=object)
     for i, value in enumerate(column):

@@ -1,4 +1,4 @@
-"""A federation fed from a table: rows in their order, gaps as missing labels, labels that come late."""
+"""Feeds a federation from a table: rows in their order, gaps as missing labels, late labels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nashcast.errors import InvalidInput
 from nashcast.frames.layout import GridRows, TableLayout, one_row
 from nashcast.frames.table import Table, is_table, read_table, write_table
 
-# Steps without a row between two tables; more are a mistake in the dates.
+# The largest gap in steps between two tables; more is treated as an error in the dates.
 _LONGEST_GAP = 100_000
 
 
 class LiveTable:
-    """layout: of the table.   place: of the last row learnt, None before the first.   inputs, objects: of that row.
+    """layout: the table's.   place: that of the last row learnt, None before the first.   inputs, objects: of that row.
 
-    `offset` + place is the step of a federation whose label the row at that place holds.
+    The row at a place contains the label of the federation's step `offset` + place.
     """
 
     def __init__(self, layout: TableLayout):
@@ -32,7 +32,7 @@ class LiveTable:
     def read(self, rows: Any) -> GridRows:
         """New rows on the grid: a table, or one row as a dict or a Series."""
         found = self.layout.read(_table(rows, self.layout))
-        if self.layout.grid is None and self.place is not None:  # rows without times follow each other
+        if self.layout.grid is None and self.place is not None:  # rows without times are consecutive
             found = found._replace(places=found.places + self.place + 1)
         return found
 
@@ -49,7 +49,7 @@ class LiveTable:
             got = f"a row {places[0] - self.place} steps after the last one"
             raise InvalidInput("table", got, "Check its timestamp, or begin a new federation.")
         for i, place in enumerate(places.tolist()):
-            if place <= self.place:  # known already: its label may be new
+            if place <= self.place:  # already learnt: its label may be new
                 self._late(federation, place, targets[i])
                 continue
             while place > self.place + 1:
@@ -72,14 +72,14 @@ class LiveTable:
 
     @property
     def time(self) -> float:
-        """Of the last row, in seconds since 1970."""
+        """Time of the last row, in seconds since 1970."""
         grid = self.layout.grid
         if grid is None or self.place is None:
             return np.nan
         return float(grid.times(np.array([self.place])).astype(np.int64)[0]) / 1e6
 
     def forecast_table(self, forecast: np.ndarray, bounds: np.ndarray, coverages) -> Any:
-        """The next steps with their times: one column a target, and bounds at each coverage.
+        """The next steps with their times: one column per target, and bounds at each coverage.
 
         forecast: (horizon, y_dim).   bounds: (coverages, 2, horizon, y_dim).
         """
@@ -96,7 +96,7 @@ class LiveTable:
         return write_table(columns, layout.library, name)
 
     def save(self) -> dict[str, Any]:
-        """Texts of the last row are saved, pictures are not: their agents sit that row out after a load."""
+        """The state in JSON types. Pictures of the last row are not saved: after a load their agents sit it out."""
         inputs = [None if np.isnan(value) else value for value in self.inputs.tolist()]
         texts = [value if isinstance(value, str) else None for value in self.objects]
         where = {"place": self.place, "offset": self.offset}
@@ -120,7 +120,7 @@ class LiveTable:
         layout = self.layout
         named = None if label is None else _label(layout, label)
         federation.learn_one(self.row, named, time=self.time)
-        if layout.calendar and np.isnan(inputs).all() and layout.grid is not None:  # a gap: the calendar goes on
+        if layout.calendar and np.isnan(inputs).all() and layout.grid is not None:  # a gap: the calendar is known
             calendar = layout._calendar(np.array([self.place + 1]))[0]
             inputs = np.concatenate([inputs[: len(inputs) - len(calendar)], calendar])
         self.place, self.inputs, self.objects = self.place + 1, inputs, objects

@@ -1,4 +1,4 @@
-"""What both kinds of plots show of a backtest: the last rows, errors by steps ahead, weights, and the members."""
+"""The data of both kinds of plots of a backtest: the last rows, errors by steps ahead, weights, and the members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nashcast import validation as check
 from nashcast.frames.backtest import Backtest
 from nashcast.frames.scores import mean
 
-# Members drawn by name; the others are summed up.
+# How many members are drawn by name; the others are summed.
 MOST_NAMED = 6
 OTHERS = "others"
 
@@ -19,9 +19,9 @@ class PlotData(NamedTuple):
     """One target of a backtest, in its units."""
 
     target: str
-    when: Any  # of the rows shown
+    when: Any  # times of the rows shown
     actual: np.ndarray  # (rows shown,)
-    next_when: Any  # of the last forecast that was made
+    next_when: Any  # times of the last forecast
     forecast: np.ndarray  # (horizon,)
     low: np.ndarray | None  # at `coverage`, (horizon,)
     high: np.ndarray | None
@@ -32,7 +32,7 @@ class PlotData(NamedTuple):
     persistence: np.ndarray  # (horizon,)
     best: tuple[str, np.ndarray]  # the member with the lowest own error, and its errors
     weights_when: Any
-    weights: dict[str, np.ndarray]  # by member, smoothed over a day's worth of rows
+    weights: dict[str, np.ndarray]  # by member, smoothed over the rows of a day
     members: list[str]
     own: np.ndarray  # own errors, over all steps ahead
     loss_without: np.ndarray

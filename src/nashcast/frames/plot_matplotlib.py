@@ -16,7 +16,7 @@ _BLUE, _GREY, _ORANGE = "#1f5fa8", "#8a8f98", "#d9822b"
 
 
 def figure(result: Backtest, last: int = 168, target: str | None = None) -> Any:
-    """Forecast with bounds, errors by steps ahead, weights over time, whom to trust. Returns a Figure."""
+    """Forecast with bounds, errors by steps ahead, weights over time, trust in members. Returns a Figure."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
@@ -25,7 +25,7 @@ def figure(result: Backtest, last: int = 168, target: str | None = None) -> Any:
     data = plot_data(result, last, target)
 
     class NotebookFigure(Figure):
-        """Shown as a picture in a notebook, whether or not pyplot was imported there."""
+        """A figure that notebooks show as a picture, even if pyplot was not imported."""
 
         def _repr_png_(self) -> bytes:
             out = BytesIO()
@@ -56,7 +56,7 @@ def _forecast(axis, data) -> None:
 
 
 def _dates(axis, when) -> None:
-    """Short dates, where there are any."""
+    """Short date labels, if the table has dates."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     first = when[0]

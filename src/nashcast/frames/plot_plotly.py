@@ -14,7 +14,7 @@ _BLUE, _GREY, _ORANGE = "#1f5fa8", "#8a8f98", "#d9822b"
 
 
 def figure(result: Backtest, last: int = 168, target: str | None = None) -> Any:
-    """The panels of `plot_matplotlib`, to zoom and hover."""
+    """The panels of `plot_matplotlib`, interactive."""
     try:
         from plotly import graph_objects as go
         from plotly.subplots import make_subplots

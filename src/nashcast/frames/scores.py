@@ -1,4 +1,4 @@
-"""Scores of forecasts and of quantiles, by their definitions; NaN counts as missing everywhere."""
+"""Scores of forecasts and of quantiles, by their definitions; NaN counts as missing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def crps(targets: np.ndarray, quantiles: np.ndarray, levels: Sequence[float] | n
 
 
 def naive_scale(targets: np.ndarray, season: int) -> np.ndarray:
-    """Mean absolute change over a season, for each target, (y_dim,): what MASE divides by.
+    """Mean absolute change over a season, for each target, (y_dim,): the denominator of MASE.
 
     targets: (rows, y_dim). NaN if the targets never change over a season: MASE is not defined then.
     """

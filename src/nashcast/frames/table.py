@@ -20,7 +20,7 @@ DICT = "dict"
 class Table(NamedTuple):
     """columns: numbers, texts or timestamps, by name.   index: timestamps beside the columns, if the table has any.
 
-    index_name: its name.   zones: of columns of instants with a time zone.   library: "pandas", "polars", … or "dict".
+    index_name: its name.   zones: zones of columns of instants, if any.   library: "pandas", "polars", … or "dict".
     """
 
     columns: dict[str, np.ndarray]
@@ -32,7 +32,7 @@ class Table(NamedTuple):
 
 
 def narwhals() -> Any:
-    """The package, or a message that says how to install it."""
+    """The package; raises InvalidInput with the install command if it is missing."""
     try:
         return importlib.import_module("narwhals")
     except ModuleNotFoundError:
@@ -40,14 +40,14 @@ def narwhals() -> Any:
 
 
 def is_table(value: Any) -> bool:
-    """Whether it has several named columns: a frame, or a dict of columns."""
+    """Whether the value has several named columns: a frame, or a dict of columns."""
     if isinstance(value, Mapping):
         return bool(value) and all(_is_column(each) for each in value.values())
     return hasattr(value, "columns") or hasattr(value, "__dataframe__")
 
 
 def read_table(value: Any) -> Table:
-    """Anything that is a table. Raises InvalidInput for what is none."""
+    """Read any kind of table. Raises InvalidInput for other values."""
     if isinstance(value, Mapping):
         return _of_dict(value)
     if not is_table(value):
@@ -110,7 +110,7 @@ def _of_dict(value: Mapping) -> Table:
 
 
 def _column(values: Any) -> np.ndarray:
-    """One entry a row, whatever the entries are: pictures are arrays themselves."""
+    """One entry per row, of any type: pictures are arrays themselves."""
     try:
         found = np.asarray(values)
     except ValueError:  # pictures of different sizes
@@ -127,7 +127,7 @@ def _plain(values: np.ndarray) -> np.ndarray:
         return values.astype(np.float64)
     if values.dtype.kind == "M":
         return values.astype(INSTANT)
-    # The texts, or numbers with None between them.
+    # Texts, or numbers mixed with None.
     return values.astype(object)
 
 
@@ -140,7 +140,7 @@ def _is_column(value: Any) -> bool:
 
 
 def write_table(columns: Mapping[str, Any], library: str, index: str | None = None) -> Any:
-    """A native table of the library. index: the column that becomes the index of a pandas one.
+    """A native table of the library. index: the column that becomes the index of a pandas table.
 
     Columns of aware datetimes keep their zone. Without a library: a dict of arrays.
     """

@@ -1,4 +1,4 @@
-"""Timestamps as users have them, as instants: microseconds in UTC, and back to the clock on the wall."""
+"""Conversion of users' timestamps to instants, microseconds in UTC, and back to local time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def zone_named(name: Any) -> dt.tzinfo | None:
 
 
 def zone_name(zone: dt.tzinfo | None) -> str | None:
-    """What `zone_named` knows it by; "UTC" for a zone that has no name."""
+    """The name that `zone_named` accepts; "UTC" for a zone that has no name."""
     if zone is None:
         return None
     name = str(getattr(zone, "key", zone))
@@ -63,8 +63,8 @@ def _offset(name: str) -> dt.timedelta | None:
 def instants(label: str, values: Any, zone: dt.tzinfo | None) -> tuple[np.ndarray, dt.tzinfo | None]:
     """Timestamps as datetime64[us] in UTC, NaT where one is missing or does not exist, and the zone they are in.
 
-    values: datetime64, datetimes, dates or ISO texts. With offsets they are instants already; without, they are times
-    on a clock in `zone`, or in no zone.
+    values: datetime64, datetimes, dates or ISO texts. With offsets they are instants already; without, they are local
+    times in `zone`, or in no zone.
     """
     array = np.asarray(values)
     if array.dtype.kind == "M":
@@ -77,7 +77,7 @@ def instants(label: str, values: Any, zone: dt.tzinfo | None) -> tuple[np.ndarra
         raise InvalidInput(label, "timestamps with and without a time zone", remedy)
     if found:
         exact = [None if m is None else m.astimezone(dt.UTC).replace(tzinfo=None) for m in moments]
-        # Offsets of texts change with the clock; then there is no clock to go by but that of UTC.
+        # Offsets of texts change with summer time; then only UTC is unambiguous.
         shared = found[0] if len({str(each) for each in found}) == 1 else dt.UTC
         return np.array(exact, dtype=INSTANT), found[0] if isinstance(found[0], ZoneInfo) else zone or shared
     clock = np.array(moments, dtype=INSTANT)
@@ -85,9 +85,9 @@ def instants(label: str, values: Any, zone: dt.tzinfo | None) -> tuple[np.ndarra
 
 
 def from_clock(clock: np.ndarray, zone: dt.tzinfo) -> np.ndarray:
-    """Instants of times on a clock, in the order of the rows.
+    """Instants of local times, in the order of the rows.
 
-    When clocks go back, an hour comes twice: the first row of a time is taken as summer time, the second as winter
+    When clocks go back, an hour occurs twice: the first row of a time is taken as summer time, the second as winter
     time. When they go forward, an hour does not exist: its rows are NaT.
     """
     found = np.empty(len(clock), dtype=INSTANT)
@@ -107,7 +107,7 @@ def from_clock(clock: np.ndarray, zone: dt.tzinfo) -> np.ndarray:
 
 
 def to_clock(exact: np.ndarray, zone: dt.tzinfo | None) -> np.ndarray:
-    """What a clock in the zone shows at these instants; the same without a zone."""
+    """Local times in the zone at these instants; unchanged without a zone."""
     if zone is None:
         return exact
     shown = [
@@ -146,7 +146,7 @@ def _moment(label: str, value: Any) -> dt.datetime | None:
 
 
 def step_length(every: Any) -> int | str | None:
-    """A length of a step in microseconds, or "month"; None for None, which means that it is to be found."""
+    """A length of a step in microseconds, or "month"; None for None, which means that it is to be estimated."""
     if every is None or every == "month":
         return every
     units = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}

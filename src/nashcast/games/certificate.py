@@ -1,10 +1,9 @@
-"""The certificate: what each agent could still gain by playing anything else, found without the solver.
+"""The certificate: what each agent could gain by its best deviation, computed without the solver.
 
-Fix the other agents' rules. What agent i faces is then a linear-quadratic control problem. Its optimal control is
-worked out here from the definition alone: the dynamics, the costs and the rules. The gain is added up as ‖U(β - β*)‖²
-along the play, with β* the best response and UᵀU its curvature, so it does not drown in the rounding of two nearly
-equal costs.
-Costs, best costs and gains are kept as matrices R with value = ‖R·state‖², in units of the present step's discount.
+Fix the other agents' rules. Agent i then has a linear-quadratic control problem. Its optimal control is computed here
+from the definition alone: the dynamics, the costs and the rules. The gain is summed as ‖U(β - β*)‖² along the play,
+with β* the best response and UᵀU its curvature, so it is not lost in the rounding of two nearly equal costs.
+Costs, best costs and gains are stored as matrices R with value = ‖R·state‖², in units of the present step's discount.
 
 A state is [W; 1], with W the forecasts weighted by each step from the last of the window back to the present one, which
 all costs and rules depend on; or [Ŷ; 1] with all forecasts, where the rules are given over these.
@@ -24,7 +23,7 @@ from nashcast.errors import InvalidInput
 from nashcast.games.lookback.game import Equilibrium, feedback_rule
 from nashcast.games.lookback.problem import Problem, StateRule
 
-# Forecasts are float64: what could be gained by changing them by this many units of their last digit is rounding.
+# Forecasts are float64: a gain from changing them by this many units of their last digit is rounding.
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
@@ -40,7 +39,7 @@ class Certificate(NamedTuple):
     assumes: str = "a step's features are independent of the forecasts before it; encoders with memory break this"
 
     def costs(self, step: int = 0, forecasts: np.ndarray | None = None) -> np.ndarray:
-        """Each agent's expected cost from `step` on, if its forecasts stand at `forecasts` (the start if left out)."""
+        """Each agent's expected cost from `step` on, if agents' forecasts are `forecasts` (the start if left out)."""
         x = self._state(step, forecasts)
         return self._unit(step) * np.sum((self.cost_roots[step] @ x) ** 2, axis=1)
 
@@ -53,8 +52,8 @@ class Certificate(NamedTuple):
     def worst(self) -> float:
         """The largest gain from the start, as a share of the agent's cost.
 
-        What the rounding of forecasts and targets amounts to is no gain: a mixture that fits perfectly has a cost of
-        rounding errors, and there something of that size can always be gained.
+        The rounding of forecasts and targets does not count as a gain: a mixture that fits perfectly has a cost of
+        rounding errors, of which a deviation can always save a part.
         """
         game = self.problem
         size = np.max(np.abs(game.targets)) + np.max(np.abs(game.weights) @ np.abs(game.start))
@@ -78,7 +77,7 @@ class Certificate(NamedTuple):
 
 
 def certify(equilibrium: Equilibrium) -> Certificate:
-    """How close to an equilibrium the rules of a solved game are, checked against the definition.
+    """Check by the definition how close the rules of a solved game are to an equilibrium.
 
     Costs O(agents) matrix products of the size of the window, in plain NumPy: for showing and testing, not for a loop.
     """
@@ -98,16 +97,16 @@ class _Roots(NamedTuple):
 
     best: Any  # the cost of its best response
     cost: Any  # the cost of its rule
-    gain: Any  # what the best response would save
+    gain: Any  # the saving by the best response
 
 
 class _Frame(NamedTuple):
-    """What one step's states are made of."""
+    """The layout of one step's states."""
 
-    size: int  # of a state, without its 1
+    size: int  # length of a state, without its 1
     shares: list[np.ndarray]  # how each agent's forecast enters it, (size, y_dim)
     mixture: np.ndarray  # the mixture of this step, (y_dim, size)
-    kept: np.ndarray  # the places of the next step's state in this one's, its 1 included
+    next_state: np.ndarray  # the places of the next step's state in this one's, its 1 included
 
 
 def _frame(problem: Problem, t: int, over_forecasts: bool) -> _Frame:
@@ -149,7 +148,7 @@ def _one_step_back(equilibrium, t, after: _Roots, over_forecasts) -> _Roots:
             centre[:, -1] = problem.prior[t, layout.decoders[i] : layout.decoders[i + 1]]
         effort = np.sqrt(problem.ridge[i])
 
-        # Best response: minimise over β the expected value after the step, given what the others do.
+        # Best response: minimise over β the expected value after the step, given the others' rules.
         others = motion - pushes[i] @ rules[i]
         noise, own = tensor, np.zeros((0, d))
         if spreads[i] is not None:
@@ -187,7 +186,7 @@ def _rules(equilibrium, t) -> list[np.ndarray]:
 
 
 def _pushes_and_spreads(problem, t, frame):
-    """How a decoder moves the state in the mean, (size + 1, d) for each agent; its features' covariance, or None."""
+    """The mean effect of a decoder on the state, (size + 1, d) for each agent; its features' covariance, or None."""
     layout = problem.layout
     p, pushes, spreads = layout.y_dim, [], []
     for i, d in enumerate(layout.sizes):
@@ -209,7 +208,7 @@ def _own_noise(share, spread, root):
 
 
 def _noise_root(tensor, root):
-    """The root of what noise adds to the value with this root."""
+    """The root of the value that noise adds to the value with this root."""
     if tensor is None:
         return np.zeros((0, root.shape[1]))
     return _root(np.einsum("xymn,mn->xy", tensor, root[:, :-1].T @ root[:, :-1]))
@@ -228,10 +227,10 @@ def _stacked(*roots):
 
 
 def _widen(roots, i, frame, grown):
-    """A root of the step after as one of this step's state, in units of this step."""
+    """A root of the next step as a root over this step's state, in units of this step."""
     n = frame.size + 1
     if roots is None:
         return np.zeros((0, n))
     wide = np.zeros((roots.shape[1], n))
-    wide[:, frame.kept] = grown * roots[i]
+    wide[:, frame.next_state] = grown * roots[i]
     return wide

@@ -1,19 +1,19 @@
-r"""The joint game: agents that keep what the game taught them, at its equilibrium in closed form.
+r"""The joint game, in which agents keep the decoders they played, and its equilibrium in closed form.
 
 All agents are anchored at the last target. Agent i has features $Z^i$ (d_y × d_i) and keeps one decoder $\beta^i$; its
 cost is
 
     $J_i = \|r - \sum_j Z^j\beta^j\|^2 + \|\beta^i - \bar\beta^i\|^2_{\Gamma_i}$,      $r = y_{t+1} - y_t$,
 
-with $\bar\beta^i$ what it played last and $\Gamma_i$ what it has seen so far. The equilibrium is unique, and needs two
-sums over agents only: of the contributions $c_i = Z^i\bar\beta^i$ and of the leverages
+with $\bar\beta^i$ the decoder it played last and $\Gamma_i$ its information matrix so far. The equilibrium is unique,
+and needs only two sums over agents: the contributions $c_i = Z^i\bar\beta^i$ and the leverages
 $h_i = Z^i\Gamma_i^{-1}Z^{i\top}$:
 
     $e = r - \sum_j c_j$
     $\rho = (I + \mu\sum_j h_j)^{-1}\mu e$
     $\beta^i = \bar\beta^i + \Gamma_i^{-1}Z^{i\top}\rho$
 
-The boldness μ stands for $\Gamma_i/\mu$ instead of $\Gamma_i$: correlated agents need a large one. See
+The boldness μ replaces $\Gamma_i$ by $\Gamma_i/\mu$: correlated agents need a large one. See
 docs/explanation/joint-game.md.
 """
 
@@ -39,13 +39,14 @@ LONGEST_WINDOW = 1000
 class JointGame:
     """How agents learn together.
 
-    forgetting: what a step weighs of the next one in each agent's information matrix; one variant for each, and for
-        each boldness.   boldness: μ of the variants.   averaged: a further variant whose boldness adapts, and which
-        forecasts with the mean of its decoders.
-    ridge: γ for each feature.   partial: agents play what the public history does not explain of their features.
+    forgetting: the weight of a step relative to the next one in each agent's information matrix; one variant for each,
+        and for each boldness.   boldness: μ of the variants.   averaged: a further variant whose boldness adapts, and
+        which forecasts with the mean of its decoders.
+    ridge: γ for each feature.
+    partial: agents play the part of their features that the public history does not explain.
     largest_leverage: an agent's leverage counts as this at most, so that none can stop the others from learning;
-        infinity for the game as it is derived.
-    window: so many steps are played as one game, at its exact equilibrium; None to play each step. Agents then play
+        infinity for the game as derived.
+    window: how many steps are played as one game, at its exact equilibrium; None to play each step. Agents then play
         all of their features, and send as many kernel values as the window has rows. For one horizon, without the
         averaged variant.
     """
@@ -84,12 +85,12 @@ class JointGame:
 
     @property
     def plays_remainder(self) -> bool:
-        """Whether agents play what the public history leaves unexplained."""
+        """Whether agents play the part of their features that the public history does not explain."""
         return self.partial and self.window is None
 
 
 class Variant(NamedTuple):
-    """speed: the place of its forgetting.   boldness: μ, or None for the averaged variant."""
+    """speed: the index of its forgetting.   boldness: μ, or None for the averaged variant."""
 
     speed: int
     boldness: float | None

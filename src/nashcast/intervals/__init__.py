@@ -1,4 +1,4 @@
-"""Prediction intervals that stay calibrated while the world drifts."""
+"""Prediction intervals that stay calibrated under drift."""
 
 from nashcast.intervals.intervals import Intervals
 

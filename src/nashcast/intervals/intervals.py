@@ -1,4 +1,4 @@
-"""Intervals round any forecaster's forecasts, from its past residuals alone."""
+"""Intervals round the forecasts of any forecaster, from its past residuals alone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COVERAGES = (0.8, 0.9, 0.95)
 class Intervals:
     r"""Online prediction intervals at several coverages, for each target by itself.
 
-    y_dim: numbers in a forecast.   coverages: nominal ones, each between 0 and 1.   memory: residuals remembered.
+    y_dim: numbers in a forecast.   coverages: nominal ones, each between 0 and 1.   memory: residuals stored.
     horizons: how many steps after its forecast each number becomes known, 1 by default. Beyond 1, pass what `issued`
     gave with a forecast to `learn`.
-    given_scale: whether `set_scale` will say with every forecast how far from it the target is expected.
+    given_scale: whether `set_scale` will give the expected distance of the target with every forecast.
 
-    Over any stretch of time the number of misses stays close to $\alpha$ times its length, whatever the series does:
-    the misses still owed shift the quantile that is aimed at. See docs/explanation/intervals.md.
+    Over any stretch of time the number of misses stays close to $\alpha$ times its length, for any series: the
+    difference shifts the target quantile. See docs/explanation/intervals.md.
 
     >>> intervals = Intervals(1, coverages=(0.5, 0.9))
     >>> for residual in (1.0, -2.0, 0.5, -1.0):
@@ -63,9 +63,9 @@ class Intervals:
         return f"Intervals(y_dim={self.y_dim}, coverages={self.coverages})"
 
     def set_scale(self, scale: np.ndarray) -> None:
-        """How far from the next forecast each target is expected, (y_dim,), in any unit; NaN where that is not known.
+        """Set the expected distance of each target from the next forecast, (y_dim,), in any unit; NaN if unknown.
 
-        It counts as far as intervals in its proportion were better than others. Call it before `bounds`.
+        It is weighted by the past performance of intervals in proportion to it. Call it before `bounds`.
         """
         if not self._given:
             raise InvalidInput("scale", "one", "Make the intervals with given_scale=True.")
@@ -83,13 +83,13 @@ class Intervals:
         return self._tracker.widths().widths[:, self._asked[self.coverages.index(coverage)]]
 
     def issued(self) -> Issued:
-        """What the intervals round the next forecasts are made of: to be passed to `learn` with their targets."""
+        """The scales and widths behind the next intervals: to be passed to `learn` with their targets."""
         return self._tracker.issued()
 
     def learn(self, forecast: np.ndarray, target: np.ndarray, issued: Issued | None = None) -> None:
-        """The target of a forecast is known; a column learns nothing where target - forecast is NaN or infinite.
+        """Learn the target of a forecast; columns where target - forecast is NaN or infinite are skipped.
 
-        issued: with the forecast, if something was learnt since.
+        issued: what was issued with the forecast, if something was learnt since.
         """
         y, f = self._vector("target", target), self._vector("forecast", forecast)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -111,7 +111,7 @@ class Intervals:
 
     @property
     def debts(self) -> np.ndarray:
-        """Misses still owed, (coverages, y_dim): α times the steps so far, less the misses."""
+        """Expected minus actual misses so far, (coverages, y_dim): α times the steps, minus the misses."""
         return self._tracker.state.debts.T[self._asked]
 
     def save(self) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What was issued with the last forecasts: a ring by step, from which each column takes the row of its own step."""
+"""A ring buffer by step of the intervals issued with the last forecasts; each column reads the row of its step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.intervals.residuals import Issued
 
 
 class IssuedLog:
-    """like: of one step, for the shapes.   steps: how many are remembered."""
+    """like: an entry of one step, for the shapes.   steps: how many are stored."""
 
     def __init__(self, like: Issued, steps: int):
         self._rows = Issued(*(np.zeros((steps, *part.shape)) for part in like))
@@ -23,7 +23,7 @@ class IssuedLog:
             ring[place] = part
 
     def at(self, steps: np.ndarray, now: Issued) -> Issued:
-        """Of each column what was issued at its step, (columns,); `now` where that is not remembered."""
+        """For each column what was issued at its step, (columns,); `now` where that is no longer stored."""
         places = steps % len(self._steps)
         known = (self._steps[places] == steps) & (steps >= 0)
         taken = Issued(*(ring[places, self._columns] for ring in self._rows))
@@ -36,7 +36,7 @@ class IssuedLog:
         return {"issued_steps": self._steps} | {f"issued_{name}": part for name, part in self._rows._asdict().items()}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
-        """What `save` gave; raises InvalidInput, and changes nothing, if it does not fit."""
+        """Restore what `save` returned; raises InvalidInput, and changes nothing, if it does not fit."""
         for name, own in self.save().items():
             given = saved.get(name)
             if given is None or given.shape != own.shape or given.dtype != own.dtype or np.isnan(given).any():

@@ -1,6 +1,6 @@
-"""What past residuals left behind: scales, scores, debts and losses of every column.
+"""Statistics of past residuals: scales, scores, debts and losses of every column.
 
-Axes: columns p (targets, or targets times horizons), scales H (one for each half-life, and one that is given, if any),
+Axes: columns p (targets, or targets times horizons), scales H (one for each half-life, and a given one, if any),
 gains G, coverages C (ascending), memory W.
 """
 
@@ -25,7 +25,7 @@ PRIOR = (
 
 @dataclass(slots=True)
 class State:
-    """What the past residuals left behind.
+    """Statistics of the past residuals.
 
     scales: σ_h, (p, H).   weights: sums of the weights in each fading scale, (p, half-lives).
     scores: rings, (p, H, W), 0 if empty.
@@ -44,7 +44,7 @@ class State:
 
     @classmethod
     def initial(cls, columns: int, coverages: int, memory: int, given: int = 0) -> State:
-        """given: how many scales come from elsewhere, after those of the half-lives."""
+        """given: how many scales are given by the caller, after those of the half-lives."""
         p, H = columns, len(HALF_LIVES) + given
         scores = np.zeros((p, H, memory))
         scores[..., : len(PRIOR)] = PRIOR
@@ -71,7 +71,7 @@ class Widths(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """What the intervals of a forecast were made of.   scales: (p, H).   candidates: (p, C, H G).   widths: (p, C)."""
+    """The quantities behind a forecast's intervals.   scales: (p, H).   candidates: (p, C, H G).   widths: (p, C)."""
 
     scales: np.ndarray
     candidates: np.ndarray

@@ -3,11 +3,11 @@
 Axes as in `residuals`. For each column and half-life h there is a scale σ_h, a fading mean of absolute residuals, and
 the last W residuals in units of the scale before them: the scores. A candidate half-width is σ_h times the quantile of
 the scores at a level that the debt S = Σ (α - miss) corrects with one of the gains. Candidates are averaged with
-weights from their fading pinball losses. One more scale may be given from elsewhere with every forecast, and takes part
-as the others do.
+weights from their fading pinball losses. One more scale may be given with every forecast, and is treated
+as the others are.
 
-A label h steps after its forecast meets the half-widths, candidates and scales that were issued with the forecast, not
-those of the moment: by then they know the h - 1 overlapping residuals before it. A debt S counts S/h there, since
+A label h steps after its forecast is compared with the half-widths, candidates and scales issued with the forecast, not
+with the present ones, which include the h - 1 overlapping residuals before it. A debt S counts as S/h there, since
 misses of overlapping forecasts come in runs.
 """
 
@@ -21,8 +21,8 @@ from nashcast.intervals.residuals import FADES, GAINS, HALF_LIVES, PRIOR, Issued
 
 # Pinball losses fade by this factor per step; weights are exp(-SHARPNESS · loss / (mean residual · α)).
 LOSS_FADE, SHARPNESS = 0.99, 5.0
-# Debt at which the cubic term of the correction is 1, for misses owed and for misses too many. Beyond it coverage comes
-# before sharpness. The second is larger because wide intervals cost more than narrow ones.
+# Debt at which the cubic term of the correction is 1, for too few misses and for too many. Beyond it, coverage has
+# priority over sharpness. The second is larger because wide intervals cost more than narrow ones.
 OWED, TOO_MANY = 3.0, 6.0
 # Beyond the largest score, quantiles grow as level^(-TAIL); a Student t has TAIL = 1 / degrees of freedom.
 TAIL = 0.3
@@ -43,7 +43,7 @@ MAX_CORRECTION = 500.0
 class Tracker:
     """The state of all columns and the half-widths of the next intervals.
 
-    misses: α for each coverage, descending.   memory: scores remembered.   horizons: h of each column, 1 by default.
+    misses: α for each coverage, descending.   memory: scores stored.   horizons: h of each column, 1 by default.
     given: whether a scale is given with every forecast.
 
     Operations on small arrays of one shape are twice as fast as those that broadcast. So the constants below have the
@@ -91,14 +91,14 @@ class Tracker:
         return self._next
 
     def issued(self) -> Issued:
-        """What the intervals of the next forecasts are made of."""
+        """The quantities behind the intervals of the next forecasts."""
         now = self.widths()
         return Issued(self._state.scales.copy(), now.candidates, now.widths)
 
     def learn(self, residuals: np.ndarray, issued: Issued | None = None) -> None:
-        """One residual per column, (p,). A column whose residual is not finite learns nothing.
+        """One residual per column, (p,). Columns whose residual is not finite are skipped.
 
-        issued: with their forecasts; what the present ones are made of if left out.
+        issued: the quantities issued with their forecasts; the present ones if left out.
         """
         s = self._state
         met = Issued(s.scales, *self.widths()) if issued is None else issued
@@ -106,11 +106,11 @@ class Tracker:
             a = np.abs(residuals)
             known = a < inf
             counted = self._counted(a)
-            # From here on the state changes: the half-widths are no longer those of the state.
+            # From here on the state changes: the stored half-widths are out of date.
             self._next = None
             scored = _rows(known if self._all_seen else known & (s.seen > 0))
             if scored is not None:
-                # Of forecasts that were issued without an interval, only the size is learnt.
+                # For forecasts issued without an interval, only the size is learnt.
                 bounded = scored if issued is None else _rows(known & (s.seen > 0) & np.isfinite(met.widths[:, 0]))
                 if bounded is not None:
                     self._settle_debts(bounded, a, met.widths)
@@ -124,7 +124,7 @@ class Tracker:
                 self._count()
 
     def _count(self) -> None:
-        """What depends on the number of residuals alone."""
+        """Update the quantities that depend only on the number of residuals."""
         n, W = self._state.seen, self._memory
         counts = score_count(n, W)
         self._totals = (counts + 1.0)[:, None, None]
@@ -136,7 +136,7 @@ class Tracker:
         candidates = self._quantiles()
         by_scale = candidates.reshape(p, C, -1, len(GAINS))
         by_scale *= s.scales[:, None, :, None]
-        # The first residuals say little of how large they get.
+        # The first residuals are a poor estimate of the largest.
         widest = s.largest * (10.0 / (s.seen if self._all_seen else np.maximum(s.seen, 1)) + HEADROOM)
         np.minimum(candidates, widest[:, None, None], out=candidates)
         unit = s.size[:, None] * self._unit
@@ -191,7 +191,7 @@ class Tracker:
         a, widths = a[rows, None], widths[rows]
         due = self._misses - (a > widths)
         if np.count_nonzero(a) < len(a):
-            # An interval of no width that was right cannot be narrower: nothing is owed for it.
+            # A correct interval of width 0 cannot be narrower: it adds no debt.
             due[(a == 0.0) & (widths == 0.0)] = 0.0
         self._state.debts[rows] += due
 

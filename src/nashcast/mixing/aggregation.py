@@ -22,7 +22,7 @@ RULES: dict[str, Callable[..., AggregationRule]] = {
 
 
 def aggregation_rule(name: str, experts: int, y_dim: int = 1, **options: Any) -> AggregationRule:
-    """An expert rule that has learnt nothing yet; options are those of its class.
+    """A new expert rule; options are those of its class.
 
     >>> rule = aggregation_rule("ml-poly", experts=2)
     >>> for target in (1.0, 3.0, 2.0):

@@ -40,7 +40,7 @@ class BOAState(NamedTuple):
 
 
 def init(columns: int, experts: int, *, prior: np.ndarray | None = None, bound: float = 0.0) -> BOAState:
-    """Nothing is learnt yet.   prior: positive, (experts,), equal if left out.   bound: B, if it is known."""
+    """The state before any step.   prior: positive, (experts,), equal if left out.   bound: B, if it is known."""
     pi = np.ones(experts) if prior is None else prior
     log_prior = np.log(pi / pi.sum())
     shape = (columns, experts)
@@ -64,7 +64,7 @@ def learn(state: BOAState, errors: Errors, weights: np.ndarray) -> BOAState:
 
 def learn_gains(state: BOAState, gains: np.ndarray, scale: StepScale) -> BOAState:
     """The same from gains, (columns, experts)."""
-    # The rates in force while this step was forecast: before its gains.
+    # The rates used when this step was forecast, before its gains.
     rates = _rates(state)
     factor, growth = linearised.normalise(state.bound, np.abs(gains).max(axis=1), scale)
     r = gains * factor[:, None]
@@ -99,7 +99,7 @@ def softmax(logs: np.ndarray, awake: np.ndarray | None) -> np.ndarray:
 
 
 class BOA(LinearisedRule):
-    """Convex weights; quick to tell close experts apart.
+    """Convex weights; fast to distinguish close experts.
 
     >>> rule = BOA(2)
     >>> for target in range(100):

@@ -1,7 +1,7 @@
-"""What every expert rule has in common: its arguments, sleeping experts, bounded errors, and how it is saved.
+"""The common base of expert rules: arguments, sleeping experts, bounded errors, saved state.
 
-An expert that is asleep has no forecast at a step. It then counts as if it had forecast what the others together did:
-it gains and loses nothing, has no weight, and its regret is counted over the steps it was awake.
+An expert that is asleep has no forecast at a step. It then counts as if it had forecast the mixture of the others:
+it gains and loses nothing, has no weight, and its regret is counted over the steps at which it was awake.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class AggregationRule(Protocol):
     def restore(self, saved: dict[str, np.ndarray]) -> None: ...
 
 
-# What makes a rule for so many experts and targets: a class, or a function.
+# Makes a rule for given numbers of experts and targets: a class, or a function.
 RuleFactory = Callable[[int, int], AggregationRule]
 
 
 def rule_name(mixing: str | RuleFactory) -> str:
-    """What a rule is called, in files and messages."""
+    """The name of a rule in files and messages."""
     return mixing if isinstance(mixing, str) else str(getattr(mixing, "name", getattr(mixing, "__name__", "rule")))
 
 
 def made_rule(factory: RuleFactory, experts: int, y_dim: int) -> AggregationRule:
-    """A rule of the caller's own, which must have all that a rule has."""
+    """A rule of the caller's own, checked for all methods of a rule."""
     if not callable(factory):
-        raise InvalidInput("mixing", check.describe(factory), "Pass the name of a rule, or what makes one.")
+        raise InvalidInput("mixing", check.describe(factory), "Pass the name of a rule, or a function that makes one.")
     rule = factory(experts, y_dim)
     missing = [name for name in ("weights", "learn", "save", "restore") if not callable(getattr(rule, name, None))]
     if missing:
@@ -57,7 +57,7 @@ def made_rule(factory: RuleFactory, experts: int, y_dim: int) -> AggregationRule
 
 
 class Field(NamedTuple):
-    """One array of a rule's state, updated in place, and the numbers it may hold."""
+    """One array of a rule's state, updated in place, and the numbers it may contain."""
 
     array: np.ndarray
     signed: bool = False  # else numbers ≥ 0
@@ -97,7 +97,7 @@ class ExpertRule:
         return {name: field.array.copy() for name, field in self._fields().items()}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
-        """Takes over what `save` of an equal rule returned; changes nothing if a field cannot be used."""
+        """Restores what `save` of an equal rule returned; changes nothing if a field is invalid."""
         fields = self._fields()
         checked = {name: self._checked(name, field, saved.get(name)) for name, field in fields.items()}
         for name, value in checked.items():

@@ -3,12 +3,12 @@ r"""Exponential weights (Vovk; Kivinen and Warmuth) and fixed share (Herbster an
 $\exp(-\|f - y\|^2/2B)$ is concave in f while $\|f - y\|^2 \le B$, so with weights $v \propto \exp(-L/2B)$ the
 mixture's error is at most the mix loss $m = -2B \ln \sum_k v_k \exp(-\ell_k/2B)$, and those add up to at most
 $\min_k L_k + 2B \ln N$.
-A step that exceeds B is shrunk towards its target until it does not, which over all steps costs at most B once more:
+A step that exceeds B is shrunk towards its target to B, which over all steps costs at most B once more:
 
     regret against expert k          ≤  B (2 ln N + 1)
     regret against any path of experts with s switches in T steps   ≤  B (2 (s + 1) ln(N T) + 1)     (fixed share)
 
-with B the largest squared error of any expert. The +1 falls away if B is given as `bound`. Losses are kept in units of
+with B the largest squared error of any expert. The +1 vanishes if B is given as `bound`. Losses are in units of
 B, and B follows the usual error size as that of the gains does (see `linearised`).
 """
 
@@ -65,7 +65,7 @@ class ExponentialWeights(ExpertRule):
             return
         L, step = self._losses, losses * factor
         mix = _mix_loss(L[awake], step[awake])
-        # Sleeping experts lose what the mixture lost, so that the others' weight is shared among them alone.
+        # Sleeping experts get the loss of the mixture, so that the others share their weight among themselves only.
         L += np.where(awake, step, mix)
         L -= L.min()
         share = self._share()

@@ -1,16 +1,17 @@
-r"""Weights by log score: how likely each expert made the targets, with an error scale of its own and a fading memory.
+r"""Weights by log score: the likelihood of the targets under each expert, with its own error scale and fading memory.
 
-Expert k forecasts f_k with a leverage h_k ≥ 0, how far the step is from the data it has learnt from (0 if it cannot
-tell): its forecast is taken as Student-t around f_k with variance v_k q_k, q_k = 1 + h_k, where v_k is the fading mean
-of its past e²/q. Its score is the fading sum of the log likelihoods, so an expert that is nearly exact gains without
-bound on one that is merely good, in any units. No score falls more than CAP behind the best, so that an expert that was
-wrong for long has weight again within a few steps of a change. The weights are ∝ prior · exp(score) · (v q)^-PRECISION.
+Expert k forecasts f_k with a leverage h_k ≥ 0, the distance of the step from the data it has learnt from (0 if
+unknown): its forecast is taken as Student-t around f_k with variance v_k q_k, q_k = 1 + h_k, where v_k is the fading
+mean of its past e²/q. Its score is the fading sum of the log likelihoods, so an expert that is nearly exact gains
+without bound on one that is merely good, in any units. No score falls more than CAP behind the best, so that an expert
+that was wrong for long regains weight within a few steps of a change. The weights are ∝ prior · exp(score) ·
+(v q)^-PRECISION.
 
-Memory lengthens with the stream, since experts learn fastest at its beginning: at step t nothing weighs more than it
-would with a memory of t / GROWTH steps.
+Memory lengthens with the stream, since experts learn fastest at its beginning: at step t no past step weighs more than
+with a memory of t / GROWTH steps.
 
-Forecasts h steps ahead overlap: h labels in a row say about as much as one. With the horizon h given, a log likelihood
-counts 1/h, memories are h times as long, and the exponent of (v q) is PRECISION / h.
+Forecasts h steps ahead overlap: h labels in a row carry about as much information as one. With the horizon h given, a
+log likelihood counts 1/h, memories are h times as long, and the exponent of (v q) is PRECISION / h.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from nashcast.mixing.errors.linearised import mixture_error
 from nashcast.mixing.expert_rule import ExpertRule, Field
 
 FREEDOM = 5.0  # degrees of freedom: one large error costs a bounded number of good ones
-CAP = 13.0  # e^-13: the least weight, as a part of the best's
+CAP = 13.0  # e^-13: the smallest weight, as a fraction of the largest
 PRECISION = 2.5
 GROWTH = 4.0
-# Errors this small, as a part of the largest, are rounding.
+# Errors this small, as a fraction of the largest, are rounding.
 _ROUNDING = 1e-20
 _LEAST = 1e-300
 _MOST = error_scale.CLIP**2
 
 
 class LogScoreState(NamedTuple):
-    """Fading sums over the steps so far. Several rules with the same experts may stand in further axes before these."""
+    """Fading sums over the steps so far. Further leading axes are several rules with the same experts."""
 
     score: np.ndarray  # log likelihoods, 0 for the best, (columns, experts)
     squares: np.ndarray  # e²/q, (columns, experts)
@@ -47,10 +48,10 @@ class LogScoreState(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How fast a rule forgets, and what a log likelihood counts.
+    """How fast a rule forgets, and the factor of a log likelihood.
 
-    memory, scale_memory: in (0, 1], one number or (columns,): what a step weighs of the next one, of the scores and
-    of the squared errors.   first: young rules forget as if this were GROWTH.   share: of a log likelihood, (…, 1).
+    memory, scale_memory: in (0, 1], one number or (columns,): the weight of a step relative to the next one, for the
+    scores and the squared errors.   first: young rules forget as if this were GROWTH.   share: the factor, (…, 1).
     """
 
     memory: float | np.ndarray
@@ -69,7 +70,7 @@ def pace(memory: float | np.ndarray, scale_memory: float | np.ndarray, horizons:
 
 
 def init(columns: int, experts: int, *, rules: tuple[int, ...] = ()) -> LogScoreState:
-    """Nothing is learnt yet. rules: lengths of further axes; everything below serves them at once."""
+    """The state before any step. rules: lengths of further axes; the functions below apply to all of them."""
     shape = (*rules, columns)
     each = np.zeros((*shape, experts))
     return LogScoreState(each, each.copy(), np.zeros(shape), np.zeros(shape, dtype=np.int64), each.copy())
@@ -116,8 +117,8 @@ def learn(
     """One step, in place; columns without a label learn nothing. A sleeping expert counts as the mixture.
 
     weights: those the step was forecast with, (columns, experts).
-    memory, scale_memory: in (0, 1], one number or (columns,): what a step weighs of the next one, of the scores and
-    of the squared errors, at horizon 1.   leverage: h ≥ 0, (columns, experts) or (experts,).
+    memory, scale_memory: in (0, 1], one number or (columns,): the weight of a step relative to the next one, for the
+    scores and the squared errors, at horizon 1.   leverage: h ≥ 0, (columns, experts) or (experts,).
     horizons: how many steps ahead each column forecasts, (columns,); 1 if left out.
     """
     return learn_at(state, errors, weights, pace(memory, scale_memory, horizons), leverage)
@@ -150,7 +151,7 @@ def learn_at(
     variance = np.maximum(squares, _floor(squares))
     variance /= count[..., None]
     np.log(variance, out=log_variance)
-    # What is subtracted: half of log(v q) + (FREEDOM + 1) log(1 + e² / (FREEDOM v q)), counted by the pace.
+    # Subtract half of log(v q) + (FREEDOM + 1) log(1 + e² / (FREEDOM v q)), times the pace's share.
     variance *= FREEDOM
     surprise = np.log1p(np.divide(e2, variance, out=variance), out=variance)
     surprise *= FREEDOM + 1.0
@@ -164,10 +165,10 @@ def learn_at(
     np.maximum(score, -CAP, out=score)
     if complete:
         state.steps[:] += 1
-    else:  # columns without a label keep what they have
+    else:  # columns without a label do not change
         assert labelled is not None
-        for kept, new in ((state.score, score), (state.squares, squares), (state.log_variance, log_variance)):
-            np.copyto(kept, new, where=labelled[..., None])
+        for old, new in ((state.score, score), (state.squares, squares), (state.log_variance, log_variance)):
+            np.copyto(old, new, where=labelled[..., None])
         np.copyto(state.counts, count, where=labelled)
         state.steps[:] += labelled
     return state
@@ -180,7 +181,7 @@ def _floor(squares: np.ndarray) -> np.ndarray:
 class LogScore(ExpertRule):
     """Convex weights. Each target is scored alone, and the weights of several are averaged.
 
-    memory, scale_memory: what a step weighs of the next one, of the scores and of the errors' scales.
+    memory, scale_memory: the weight of a step relative to the next one, for the scores and the errors' scales.
     prior: the experts' weights before anything is learnt; equal if left out.
 
     >>> rule = LogScore(2, prior=np.array([3.0, 1.0]))

@@ -1,12 +1,12 @@
 """Theorem 1: the server's signed mixture weights, for one past step or a discounted window of them.
 
-The constraint 1ᵀw = η is met by w = η/N + v with 1ᵀv = 0. Such a v sees only how the agents differ from their mean,
-so it is a plain ridge regression of what the equal mixture missed on the agents' deviations:
+The constraint 1ᵀw = η is met by w = η/N + v with 1ᵀv = 0. Such a v depends only on how the agents differ from their
+mean, so it is a plain ridge regression of the equal mixture's error on the agents' deviations:
 
     v = Ỹᵀ (ỸỸᵀ + κI)⁻¹ (y - ηȲ),    Ȳ = mean over agents,  Ỹ = Ŷ - Ȳ1ᵀ.
 
-It equals the paper's A⁻¹(b - λ1), costs one system of the smaller of (window · y_dim) and N, and does not lose digits
-where the agents agree, as A⁻¹ does.
+It equals the paper's A⁻¹(b - λ1), costs one system of the smaller of (window · y_dim) and N, and, unlike A⁻¹, does not
+lose digits where the agents agree.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def mixture_weights(
     target: $y$, shape (y_dim,) or (steps, y_dim).   ridge: $\kappa > 0$.   budget: $\eta$.
     discount: $0 < \lambda \le 1$, the weight of a step relative to the next one.
 
-    Weights that are too large for a number are not finite.
+    Weights beyond the largest float64 are returned as infinite or NaN.
 
     >>> mixture_weights([[0.0, 2.0]], [1.5], ridge=1e-9).round(3)
     array([0.25, 0.75])
@@ -75,7 +75,7 @@ def _weights(Y: np.ndarray, y: np.ndarray, kappa: float, eta: float) -> np.ndarr
         system = Z.T @ Z
         system[np.diag_indices(N)] += kappa
         v = solve(system, Z.T @ missed) / unit
-    # Rounding leaves v a mean of the size of the last digit; take it off, so that the sum is η whatever N is.
+    # Rounding leaves v a mean of the size of the last digit; subtract it, so that the sum is η for every N.
     return v + (eta - v.sum()) / N
 
 
@@ -88,7 +88,7 @@ def solve(systems: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def deviations(errors: np.ndarray, awake: np.ndarray) -> np.ndarray:
-    """What each awake expert adds to their mean, (experts, y_dim), 0 for the others.   errors: (y_dim, experts)."""
+    """Deviations of awake experts from their mean, (experts, y_dim), 0 for the others.   errors: (y_dim, experts)."""
     apart = np.where(awake, errors - errors[:, awake].mean(axis=1, keepdims=True), 0.0)
     return apart.T
 
@@ -96,7 +96,7 @@ def deviations(errors: np.ndarray, awake: np.ndarray) -> np.ndarray:
 def shifts_to_weights(shifts: np.ndarray, awake: np.ndarray, budget: float) -> np.ndarray:
     """Weights (…, experts) that sum to the budget, 0 for sleeping experts: equal shares and v.
 
-    A v that exceeds `LARGEST_SHIFT` is shrunk to it: it multiplies whatever the experts differ by.
+    A v that exceeds `LARGEST_SHIFT` is shrunk to it, since it multiplies the differences between experts.
     """
     v = np.where(awake, shifts, 0.0)
     largest = np.abs(v).max(axis=-1, keepdims=True)

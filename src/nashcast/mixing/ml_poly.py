@@ -24,7 +24,7 @@ from nashcast.mixing.expert_rule import Field, LinearisedRule
 
 
 class MLPolyState(NamedTuple):
-    """Sums over the steps so far, in units of B. Several rules may stand in further axes before these."""
+    """Sums over the steps so far, in units of B. Further leading axes are several rules."""
 
     regret: np.ndarray  # R / B, (columns, experts)
     squares: np.ndarray  # V / B², (columns, experts)
@@ -32,7 +32,7 @@ class MLPolyState(NamedTuple):
 
 
 def init(columns: int, experts: int, *, bound: float = 0.0, rules: tuple[int, ...] = ()) -> MLPolyState:
-    """Nothing is learnt yet.   bound: B, if it is known.   rules: lengths of further axes."""
+    """The state before any step.   bound: B, if it is known.   rules: lengths of further axes."""
     shape = (*rules, columns)
     return MLPolyState(np.zeros((*shape, experts)), np.zeros((*shape, experts)), np.full(shape, bound))
 
@@ -81,7 +81,7 @@ def learn_gains(state: MLPolyState, gains: np.ndarray, scale: StepScale) -> MLPo
 
 
 class MLPoly(LinearisedRule):
-    """Convex weights, exactly 0 for experts that did worse than the mixture: sparse, and quick to drop the bad.
+    """Convex weights, exactly 0 for experts worse than the mixture: sparse, and fast to drop bad experts.
 
     >>> rule = MLPoly(2)
     >>> for target in (1.0, 3.0, 2.0):

@@ -1,15 +1,15 @@
 r"""The forward algorithm of Vovk, Azoury and Warmuth: ridge regression on the experts, the present ones included.
 
-With Z the experts' deviations from their mean (experts × y_dim) and e what the mean missed, weights are 1/N + v,
+With Z the experts' deviations from their mean (experts × y_dim) and e the error of the mean, weights are 1/N + v,
 
     v = (λI + Σ_{s ≤ t} Z_s Z_sᵀ)⁻¹ Σ_{s < t} Z_s e_s.
 
-The present Z_t stands in the matrix, so a forecast unlike any before gets little weight. For every u that sums to 1,
+The matrix includes the present Z_t, so a forecast unlike any before gets little weight. For every u that sums to 1,
 
     Σ ‖ŷ - y‖²  ≤  Σ ‖Σ_k u_k f_k - y‖² + λ ‖u - 1/N‖² + max ‖e‖² · Σ_t ln(det(λ_t I + G_t) / det(λ_t I + G_{t-1}))
 
 with G_t = Σ_{s ≤ t} Z_s Z_sᵀ. λ is in units of the largest mean squared deviation so far, the present one included: it
-may grow, since a larger λ only raises what every u is charged, and with a λ that stays the sum is ln det(I + G/λ).
+may grow, since a larger λ only raises the penalty of every u, and with a constant λ the sum is ln det(I + G/λ).
 Rows with outliers are bounded (see `row_memory`).
 """
 

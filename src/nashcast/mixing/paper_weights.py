@@ -1,4 +1,4 @@
-"""Theorem 1 as a rule beside the others: it remembers one step only, and no bound holds for its regret."""
+"""Theorem 1 as an expert rule: it learns from the last step only, and its regret has no bound."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class WindowedWeights(ExpertRule):
 
     budget: $\eta$.   discounts: $0 < \lambda \le 1$ to choose from, the weight of a step relative to the next one.
     ridges: $\kappa$ to choose from, in units of the experts' summed squared deviations over the window, so that neither
-    their units nor the window's length set how much it shrinks. To each is added the mean of a step, as if equal
-    weights had been right once: a few steps teach little. Equal weights (κ → ∞) are always among the choices.
+    their units nor the window's length change the shrinkage. To each is added the mean of a step, as if equal weights
+    had been right once, so that the first steps change little. Equal weights (κ → ∞) are always among the choices.
 
     >>> rule = WindowedWeights(2)
     >>> for target in range(100):

@@ -126,7 +126,7 @@ def test_a_write_that_fails_leaves_the_old_file(call, tmp_path, monkeypatch):
 def test_what_could_not_be_read_again_is_not_written(arrays, about, words, tmp_path):
     with pytest.raises(InvalidInput) as caught:
         write_arrays(tmp_path / "s", arrays, about)
-    assert str(caught.value).startswith(f"state: got what a file cannot hold ({words}")
+    assert str(caught.value).startswith(f"state: got a state that cannot be saved ({words}")
     assert str(caught.value).endswith("Save arrays of numbers.")
     with pytest.raises(InvalidInput):
         write_slot(DoubleBufferedFile(tmp_path / "s"), arrays, about)

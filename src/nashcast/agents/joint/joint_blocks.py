@@ -1,4 +1,4 @@
-"""The agents' side of the joint game: what several agents with features of about one size remember of it.
+"""The agents' side of the joint game: the memories of several agents with features of about one size.
 
 Each target is a game of its own, with one leverage for each agent. Horizons share the information matrices and the
 gains; each has its own decoders, which learn when its labels come, with the gain of the row that was forecast.
@@ -13,18 +13,18 @@ import numpy as np
 from nashcast.agents.joint import small_solve
 from nashcast.games.joint import FIRST_STEPS, JointGame
 
-# Rows whose features are remembered, to fit the decoders anew when features change their meaning.
+# Rows whose features are stored, to fit the decoders anew when the scales of features change.
 REMEMBERED = 256
 # Information and forgetting of the regression of private features on public ones.
 _PUBLIC_RIDGE, _PUBLIC_FORGETTING = 0.1, 0.998
 _REFIT_RIDGE = 1e-3
-# Neighbours among the agents with up to so many features are solved together, in a few calls in all.
+# Neighbouring agents with up to this many features are solved together, in a few calls in all.
 _SIZES, _MOST_CALLS = (8, 16, 32), 4
 _MANY_HORIZONS = 8
 
 
 class Contributions(NamedTuple):
-    """What crosses the line. said: in usual changes of the target from blocks, in the target's units from agents."""
+    """What agents send. said: in usual changes of the target from blocks, in the target's units from agents."""
 
     said: np.ndarray  # Z β̄ of each variant, and the averaged variant's forecast, (variants + 1, agents, y_dim, horizon)
     leverage: np.ndarray  # (forgettings, agents, y_dim)
@@ -42,8 +42,8 @@ class Contributions(NamedTuple):
 class _PendingRow(NamedTuple):
     """A row that was forecast and is not over."""
 
-    z: np.ndarray  # what is played, (agents, y_dim, size)
-    unexplained: np.ndarray  # the same, also of absent agents
+    z: np.ndarray  # features played, (agents, y_dim, size)
+    unexplained: np.ndarray  # the same, including absent agents
     gains: np.ndarray  # (forgettings, agents, y_dim, size)
 
 
@@ -52,17 +52,17 @@ class PublicBlock:
 
     def __init__(self, y_dim: int, features: int):
         self._ridge = _PUBLIC_RIDGE * np.eye(features)
-        self._refill = (1 - _PUBLIC_FORGETTING) * self._ridge  # what it has back at each step, so that it does not fade
+        self._refill = (1 - _PUBLIC_FORGETTING) * self._ridge  # added back at each step: the ridge does not fade
         self._information = np.repeat(self._ridge[None], y_dim, axis=0)
 
     def learn(self, public: np.ndarray) -> np.ndarray:
-        """Take in a row (y_dim, features); returns the gain (y_dim, features) with which it is learnt from."""
+        """Add a row (y_dim, features); returns the gain (y_dim, features) with which it is learnt."""
         self._information *= _PUBLIC_FORGETTING
         self._information += public[:, :, None] * public[:, None, :] + self._refill
         return np.linalg.solve(self._information, public[..., None])[..., 0]
 
     def relearn(self, public: np.ndarray) -> None:
-        """All rows again, (rows, y_dim, features), oldest first."""
+        """Fit again to all rows, (rows, y_dim, features), oldest first."""
         weights = _PUBLIC_FORGETTING ** np.arange(len(public))[::-1]
         self._information = np.einsum("t,tkq,tkr->kqr", weights, public, public)
         self._information += self._ridge
@@ -84,7 +84,7 @@ class PublicBlock:
 class JointBlocks:
     """sizes: features of each agent, padded to the largest.   public: number of public features, 0 to play all.
 
-    remembered: how many rows labels may still come for.
+    remembered: how many rows may still receive labels.
     """
 
     def __init__(
@@ -97,17 +97,17 @@ class JointBlocks:
         self._speed = np.array([variant.speed for variant in game.variants])
         self._forgetting = np.array(game.forgetting)[:, None, None, None, None]
         self._ridge = game.ridge * np.array(sizes, dtype=float)[:, None, None, None] * np.eye(D)
-        # What the diagonals have back of the ridge at each step, so that it does not fade.
+        # Added back to the diagonals at each step, so that the ridge does not fade.
         self._refill = (1.0 - self._forgetting[..., 0]) * (game.ridge * np.array(sizes, dtype=float))[:, None, None]
-        self._information = self._laid(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
-        self._spare = self._laid(self._information, 1)  # takes turns with the information
+        self._information = self._laid_out(np.broadcast_to(self._ridge, (L, N, y_dim, D, D)), 1)
+        self._spare = self._laid_out(self._information, 1)  # swapped with the information
         # Decoders of every variant, and the mean of the averaged variant's.
-        self._all_decoders = self._laid(np.zeros((len(game.variants) + 1, N, y_dim, horizon, D)), 1)
+        self._all_decoders = self._laid_out(np.zeros((len(game.variants) + 1, N, y_dim, horizon, D)), 1)
         self._decoders, self._averaged = self._all_decoders[:-1], self._all_decoders[-1]  # views
         self._coefficients = np.zeros((N, y_dim, D, public))
-        # What was played in the last rows, by step, and with which gains.
-        self._rows = self._laid(np.zeros((remembered, N, y_dim, D)), 1)
-        self._gains = self._laid(np.zeros((remembered, L, N, y_dim, D)), 2)
+        # Features played in the last rows and their gains, by step.
+        self._rows = self._laid_out(np.zeros((remembered, N, y_dim, D)), 1)
+        self._gains = self._laid_out(np.zeros((remembered, L, N, y_dim, D)), 2)
 
     def forecast(self, features: np.ndarray, public: np.ndarray) -> Contributions:
         """features: (agents, y_dim, size), 0 for agents that are absent.   public: (y_dim, public features)."""
@@ -118,18 +118,18 @@ class JointBlocks:
             if np.count_nonzero(present) < len(present):
                 z = np.where(present[:, None, None], unexplained, 0.0)
         if self._tiny:
-            z = self._laid(z, 0)
+            z = self._laid_out(z, 0)
         gains = self._solved(self._prior(), z)
         leverage = self._dot(gains, z)
         if np.count_nonzero(leverage > self._game.largest_leverage):
             capped = 1.0 / np.maximum(1.0, leverage / self._game.largest_leverage)
             gains, leverage = gains * capped[..., None], leverage * capped
         self._pending = _PendingRow(z, unexplained, gains)
-        said = self._dot(self._all_decoders, z[:, :, None])  # features are the same for all horizons
-        return Contributions(said, leverage)
+        contributed = self._dot(self._all_decoders, z[:, :, None])  # features are the same for all horizons
+        return Contributions(contributed, leverage)
 
     def add_row(self, step: int, gain: np.ndarray | None, taught: bool) -> None:
-        """The row that was forecast is over, and may teach if `taught`. gain: of `PublicBlock.learn`, if it is used."""
+        """The row that was forecast is over; it is learnt from if `taught`. gain: see `PublicBlock.learn`, if used."""
         z, unexplained, gains = self._pending
         place = step % self._remembered
         self._information, self._spare = self._spare, self._information
@@ -146,16 +146,16 @@ class JointBlocks:
             self._coefficients += unexplained[..., None] * gain[:, None, :]
 
     def sit_out(self) -> None:
-        """The sums of the row that was forecast are without these agents."""
+        """The sums of the row that was forecast exclude these agents."""
         z, unexplained, gains = self._pending
         self._pending = _PendingRow(np.zeros_like(z), unexplained, np.zeros_like(gains))
 
     def take_over(self, decoders: np.ndarray) -> None:
-        """Add decoders: of each variant, then of the averaged forecast, (variants + 1, y_dim, horizon, size)."""
+        """Add decoders, (variants + 1, y_dim, horizon, size): each variant's, then the averaged forecast's."""
         self._all_decoders += decoders[:, None]
 
     def forget(self, steps: int) -> None:
-        """What the information matrices forget in so many steps without a row."""
+        """Discount the information matrices by `steps` steps without a row."""
         left = self._forgetting**steps
         self._information *= left
         self._information += (1.0 - left) * self._ridge
@@ -165,16 +165,16 @@ class JointBlocks:
         return self._solved(self._information, z)
 
     def said_of(self, z: np.ndarray) -> np.ndarray:
-        """What the decoders of every variant say, (variants, agents, y_dim), of the next step."""
+        """Forecasts of the next step by the decoders of every variant, (variants, agents, y_dim)."""
         return self._dot(self._decoders[:, :, :, 0], z)
 
     def absorb(self, rows: np.ndarray, moves: np.ndarray) -> None:
-        """Rows (rows, agents, y_dim, size) are known from now on; decoders move by (variants, agents, y_dim, size)."""
+        """Add rows (rows, agents, y_dim, size) to the information; move decoders by (variants, agents, y_dim, size)."""
         self._information += np.einsum("sikd,sike->ikde", rows, rows)
         self._decoders[:, :, :, 0] += moves
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
-        """What the present decoders say of earlier rows, one for each horizon: (variants, agents, y_dim, horizon)."""
+        """Forecasts of earlier rows by the present decoders, a row per horizon: (variants, agents, y_dim, horizon)."""
         z = self._of_steps(self._rows, steps).transpose(1, 2, 0, 3)  # (agents, y_dim, horizon, size)
         return self._dot(self._decoders, z)
 
@@ -193,24 +193,24 @@ class JointBlocks:
     def relearn(
         self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray, included: np.ndarray
     ) -> np.ndarray | None:
-        """Features mean something else: rows as they are now and as they were, the last one before `step`.
+        """The features have changed: rows as they are now and as they were, the last one before `step`.
 
         features: two arrays (rows, agents, y_dim, size).   public: two arrays (rows, y_dim, public features).
         unit: the usual change before in units of the present one, (y_dim,).   included: agents whose sum counts.
 
-        The decoders are fitted to what they said of these rows. What the agents' sum stops saying is returned as
-        decoders of the public features for `take_over`, so that the joint forecast stays what it was.
+        The decoders are fitted to their earlier forecasts of these rows. The part that the agents' sum loses is
+        returned as decoders of the public features for `take_over`, so that the joint forecast does not change.
         """
         now, before = features
         if self._coefficients.shape[3]:
             assert block is not None
             before = before - np.einsum("tkq,ikdq->tikd", public[1], self._coefficients)
-            # In one piece, as it is after `restore`: the rounding of products depends on it.
+            # Contiguous, as after `restore`: the rounding of products depends on it.
             self._coefficients = np.ascontiguousarray(block.explain(public[0], now))
             now = now - np.einsum("tkq,ikdq->tikd", public[0], self._coefficients)
         rows, before = (np.ascontiguousarray(np.moveaxis(part, 0, 2)) for part in (now, before))
         before = before * unit[:, None, None]
-        said = [np.matmul(before, kept.swapaxes(2, 3)) for kept in self._all_decoders]  # (agents, y_dim, rows, horizon)
+        old = [np.matmul(before, beta.swapaxes(2, 3)) for beta in self._all_decoders]  # (agents, y_dim, rows, horizon)
         count = min(len(now), self._remembered)
         recent = np.arange(step - count, step) % self._remembered
         self._rows[recent] = now[len(now) - count :]
@@ -220,16 +220,16 @@ class JointBlocks:
             gram = np.matmul(faded, rows)
             self._information[speed] = gram + self._ridge
             normal = gram + _REFIT_RIDGE * self._ridge
-            for place, kept in enumerate(self._all_decoders):
+            for place, beta in enumerate(self._all_decoders):
                 if self._speed_of(place) == speed:
-                    kept[:] = np.linalg.solve(normal, np.matmul(faded, said[place])).swapaxes(2, 3)
+                    beta[:] = np.linalg.solve(normal, np.matmul(faded, old[place])).swapaxes(2, 3)
             last = rows[:, :, len(now) - count :].swapaxes(2, 3)
             gains = np.linalg.solve(self._information[speed], last)  # (agents, y_dim, size, rows)
             self._gains[recent, speed] = np.moveaxis(gains, 3, 0)
         if block is None:
             return None
-        says = [np.matmul(rows, kept.swapaxes(2, 3)) for kept in self._all_decoders]
-        stopped = np.array([(old - new)[included].sum(axis=0) for old, new in zip(said, says, strict=True)])
+        new = [np.matmul(rows, beta.swapaxes(2, 3)) for beta in self._all_decoders]
+        stopped = np.array([(a - b)[included].sum(axis=0) for a, b in zip(old, new, strict=True)])
         return block.explain(public[0], stopped.transpose(2, 0, 1, 3))
 
     def _prior(self) -> np.ndarray:
@@ -242,18 +242,18 @@ class JointBlocks:
         return faded
 
     def _of_steps(self, memory: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """The rows of a memory by step; a view if it is one."""
+        """The rows of a memory by step; a view for a single step."""
         places = steps % self._remembered
         return memory[places[0] : places[0] + 1] if len(places) == 1 else memory[places]
 
-    def _laid(self, values: np.ndarray, agents: int) -> np.ndarray:
-        """A copy. Of very many small blocks, neighbours in memory are the same numbers of agents, at axis `agents`."""
+    def _laid_out(self, values: np.ndarray, agents: int) -> np.ndarray:
+        """A copy. For very many small blocks, the axis `agents` is contiguous in memory."""
         if not self._tiny:
             return values.copy()
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, agents, -1)), -1, agents)
 
     def _solved(self, systems: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Γ⁻¹ z of every forgetting and agent. Features that an agent does not have are 0."""
+        """Γ⁻¹ z of every forgetting and agent. Padded features are 0."""
         if self._tiny:
             return small_solve.solve(systems, z)
         z = z[..., None]
@@ -276,15 +276,15 @@ class JointBlocks:
 
     def restore(self, fields) -> None:
         for name in _STATE:
-            kept = getattr(self, f"_{name}")
-            kept[:] = fields.take(name, kept.shape)
+            array = getattr(self, f"_{name}")
+            array[:] = fields.take(name, array.shape)
 
 
 _STATE = ("information", "decoders", "averaged", "coefficients", "rows", "gains")
 
 
 def _runs(sizes: list[int]) -> list[tuple[slice, int]]:
-    """Neighbours of about the same size, and the largest size among them; all together if these would be many."""
+    """Neighbours of about the same size, and the largest size among them; one run of all if there would be many."""
     classes = [next((limit for limit in _SIZES if size <= limit), size) for size in sizes]
     starts = [i for i in range(len(sizes)) if i == 0 or classes[i] != classes[i - 1]]
     if len(starts) > _MOST_CALLS:

@@ -1,14 +1,14 @@
-"""Very many very small systems at once: Cholesky without roots, in NumPy calls that each serve all systems.
+"""Solves very many very small systems at once: square-root-free Cholesky, with NumPy calls over all systems.
 
-`np.linalg.solve` calls LAPACK for each system, which takes about half a microsecond however small it is. With a few
-numbers to a system, arithmetic on arrays over all systems is ten times faster.
+`np.linalg.solve` calls LAPACK for each system, which takes at least about half a microsecond. For systems of a few
+numbers, arithmetic on arrays over all systems is ten times faster.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-# Systems of up to this size, and so many of them, are solved here.
+# Systems of up to this size, and at least this many of them, are solved here.
 SMALL, MANY = 4, 512
 
 
@@ -29,7 +29,7 @@ def solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     # A = L D Lᵀ with ones on L's diagonal; `scaled` is L D.
     L: list[list[np.ndarray]] = [[] for _ in range(size)]
     scaled: list[list[np.ndarray]] = [[] for _ in range(size)]
-    inverse = []  # of D
+    inverse = []  # the inverse of D
     for j in range(size):
         for i in range(j, size):
             entry = _less(A[..., i, j], scaled[i][:j], L[j][:j])
@@ -72,7 +72,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _less(value: np.ndarray, a: list[np.ndarray], b: list[np.ndarray]) -> np.ndarray:
-    """A value less Σ a · b."""
+    """The difference value - Σ a · b."""
     for left, right in zip(a, b, strict=True):
         value = value - left * right
     return value

@@ -1,8 +1,8 @@
 r"""The agents' side of the joint game in its window form: all rows of a window are played as one game.
 
-Decoders $\bar\beta$ and information matrices Γ stay as they were at the window's start. An agent's row z meets the rows
-before it in kernel values $z^\top\Gamma^{-1}z_s$; the sums of these over agents give the residuals a of all rows of the
-window at once (see `WindowServer`), and the agent plays
+Decoders $\bar\beta$ and information matrices Γ stay as they were at the window's start. An agent's row z has kernel
+values $z^\top\Gamma^{-1}z_s$ with the rows before it; the sums of these over agents give the residuals a of all
+rows of the window at once (see `WindowServer`), and the agent plays
 
     $\beta = \bar\beta + \sum_s a_s \Gamma^{-1} z_s$.
 
@@ -25,7 +25,7 @@ class _PendingRow(NamedTuple):
 
 
 class WindowBlocks:
-    """Behind the interface of `JointBlocks`: agents play all of their features, and forecast the next step alone.
+    """The interface of `JointBlocks`; agents play all of their features, and forecast the next step only.
 
     sizes: features of each agent, padded to the largest.
     """
@@ -41,7 +41,7 @@ class WindowBlocks:
         self._gains = np.zeros((game.window, len(game.forgetting), N, y_dim, D))
         self._residuals = np.zeros((len(game.variants), N, y_dim, game.window))  # a, of the rows so far
         self._count = 0
-        self._said = np.zeros((len(game.variants), N, y_dim, 1))  # of the last row
+        self._said = np.zeros((len(game.variants), N, y_dim, 1))  # contributions at the last row
         self._kept.forget(game.window)
 
     def forecast(self, features: np.ndarray, public: np.ndarray) -> Contributions:
@@ -59,7 +59,7 @@ class WindowBlocks:
         """The row that was forecast is over. It enters the window when its label comes."""
 
     def recall(self, steps: np.ndarray) -> np.ndarray:
-        """What was said of the last row, (variants, agents, y_dim, 1)."""
+        """The contributions at the last row, (variants, agents, y_dim, 1)."""
         return self._said
 
     def learn(self, steps: np.ndarray, residuals: np.ndarray, averaging: float) -> None:
@@ -75,7 +75,7 @@ class WindowBlocks:
     def relearn(
         self, features, public, block: PublicBlock | None, step: int, unit: np.ndarray, included: np.ndarray
     ) -> None:
-        """Features mean something else: see `JointBlocks.relearn`. The window ends before its time."""
+        """The features have changed: see `JointBlocks.relearn`. The window ends early."""
         self._absorb()
         self._kept.relearn(features, public, None, step, unit, included)
         self._kept.forget(self._window)
@@ -95,8 +95,8 @@ class WindowBlocks:
 
     def restore(self, fields) -> None:
         for name in _STATE:
-            kept = getattr(self, f"_{name}")
-            kept[:] = fields.take(name, kept.shape)
+            array = getattr(self, f"_{name}")
+            array[:] = fields.take(name, array.shape)
         self._count = int(fields.take("count", (), dtype=np.int64, min=0, max=self._window - 1))
         self._kept.restore(fields.part("kept."))
 

@@ -40,17 +40,17 @@ class ReplayPart(NamedTuple):
 
 
 class PaperAgent:
-    r"""encoder: what turns inputs into features.   name: shown in tables.
+    r"""encoder: turns inputs into features.   name: shown in tables.
 
     ridge: $\gamma > 0$ and decay: $\alpha \ge 0$ of its decoder and of its part in the game.
     window: steps its own decoder looks back (the paper's Client T).
-    forgetting: if given, its decoder learns from all history instead, each step weighing this much of the next
-        ($0 < \lambda \le 1$).
-    share: what may leave it: "forecasts" (it is mixed with the others and plays no game), "sums" (it plays a spread
-        game), "moments" (also a central one, played with what was expected of its features), or "features".
+    forgetting: if given, its decoder learns from all history instead, each step weighted by this factor relative to the
+        next ($0 < \lambda \le 1$).
+    share: the data it may send: "forecasts" (it is mixed with the others and plays no game), "sums" (it plays a spread
+        game), "moments" (also a central one, played with the expected values of its features), or "features".
 
-    An encoder that raises, or gives anything but finite numbers of the shape it declared, sits that step out; so does
-    an agent whose forecast overflows.
+    An agent sits a step out if its encoder raises or gives anything but finite numbers of the shape it declared, or if
+    its forecast overflows.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class PaperAgent:
 
     @property
     def name(self) -> str:
-        """What the agent is called in tables."""
+        """The agent's name in tables."""
         return self._name
 
     @property
     def share(self) -> str:
-        """What may leave it."""
+        """The data it may send."""
         return self._share
 
     @property
@@ -103,7 +103,7 @@ class PaperAgent:
         self._targets = np.full((steps, p), np.nan)
         self._took_part = np.zeros(steps, dtype=bool)
         self._last_absence = -1 - steps
-        self._memory = empty_memory(d)  # all history, if it is to be remembered
+        self._memory = empty_memory(d)  # statistics of all history, if forgetting is given
         self._decoder = np.zeros(d)
         self._pending: PendingStep | None = None
         self._part: AgentPart | None = None
@@ -117,7 +117,7 @@ class PaperAgent:
             raw, state = self._encoded(x)
             raw = check.array("features", raw, self._features.shape[1:], "(y_dim, features)")
         except Exception as error:
-            # Whatever a black box raises must not stop the others: it sits out, and the reason is told.
+            # An exception of one black box must not stop the others: its agent sits out, and the reason is reported.
             return Answer(None, f"{type(error).__name__}: {error}")
         self._fit()
         return self._answer(x, raw, state, self._present, self._decoder)
@@ -146,19 +146,19 @@ class PaperAgent:
         self._pending = None
 
     def see(self, x: np.ndarray) -> None:
-        """Let the encoder see an input that the agent has missed, so that its memory is that of the stream."""
+        """Pass an input that the agent has missed to the encoder, so that its state follows the stream."""
         if self._built.accepts_missing or check.all_finite(x):
-            with suppress(Exception):  # a black box that fails here has at most an older memory
+            with suppress(Exception):  # a failing black box keeps its older state
                 self._encoder_state = self._encoded(x)[1]
 
     def introduction(self) -> tuple[bool, bool]:
-        """Whether its features are taken relative to where it stands, and whether they vary."""
+        """Whether its features are taken relative to its last forecast, and whether they vary."""
         p, d = self._features.shape[1:]
         inputs, features = np.zeros((1, self._inputs.shape[1])), np.zeros((1, p, d))
         return self._built.relative, self._built.moments(inputs, features, Noise(self._key, -1)) is not None
 
     def raw_features(self) -> np.ndarray:
-        """What the encoder gave for the present step."""
+        """The output of the encoder for the present step."""
         return self._expect_pending().raw
 
     def view(self) -> GameView:
@@ -202,15 +202,15 @@ class PaperAgent:
         known = np.full(p, np.nan) if target is None else target
         if self._pending is None:
             self._last_absence = self._step
-            # It sat out: a step without features, from which nothing is learnt; its forecast stays where it was.
+            # It sat out: a step without features, from which nothing is learnt; its forecast stays the same.
             newest = (np.zeros(self._inputs.shape[1]), np.zeros((p, d)), self._present, np.full(p, np.nan), False)
         else:
             pending = self._pending
             newest = (pending.x, pending.features, pending.present, known, True)
             self._encoder_state, self._present = pending.encoder_state, pending.forecast
         if self._forgetting is not None:
-            teaches = self._pending is not None and target is not None
-            Z, residual = (newest[1], target - newest[2]) if teaches else (np.zeros((p, d)), np.zeros(p))
+            learns = self._pending is not None and target is not None
+            Z, residual = (newest[1], target - newest[2]) if learns else (np.zeros((p, d)), np.zeros(p))
             self._memory = extend(self._memory, Z, residual, self._forgetting)
         memories = (self._inputs, self._features, self._presents, self._targets, self._took_part)
         for memory, value in zip(memories, newest, strict=True):
@@ -222,7 +222,7 @@ class PaperAgent:
     @np.errstate(over="ignore", invalid="ignore")
     def learn_late(self, steps_ago: int, target: np.ndarray) -> None:
         if steps_ago > min(self._step, len(self._targets)):
-            return  # older than anything it remembers
+            return  # older than its memory
         self._targets[-steps_ago] = target
         if self._forgetting is not None:
             root = np.sqrt(self._forgetting ** (steps_ago - 1))
@@ -279,14 +279,14 @@ class PaperAgent:
         moments = self._built.moments(self._last(self._inputs), features, Noise(self._key, -1 - self._step))
         if moments is None:
             return None, None
-        # Steps it sat out have no features, hence nothing to expect of them.
+        # Steps it sat out have no features, hence no moments.
         if self._step - self._last_absence > self._lookback:
             return moments
         here = self._last(self._took_part)
         return moments.mean * here[:, None, None], moments.covariance * here[:, None, None, None, None]
 
     def _last(self, memory: np.ndarray) -> np.ndarray:
-        """A copy of a memory's last `lookback` steps: what leaves an agent does not change with it."""
+        """A copy of a memory's last `lookback` steps: data that is sent must not change later."""
         return memory[len(memory) - self._lookback :].copy()
 
     def _expect_pending(self) -> PendingStep:

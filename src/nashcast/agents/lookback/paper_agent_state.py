@@ -1,4 +1,4 @@
-"""What an agent of Algorithm 1 saves, and how it is restored: all fields are checked before any is taken over."""
+"""The saved state of an agent of Algorithm 1. All fields are checked before any is restored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PendingStep(NamedTuple):
     """A step that is forecast but not yet learnt."""
 
     x: np.ndarray
-    raw: np.ndarray  # what the encoder gave
+    raw: np.ndarray  # output of the encoder
     features: np.ndarray  # Z_t: the same, or relative to Ŷ_t
     encoder_state: State
     present: np.ndarray  # Ŷ_t
@@ -53,7 +53,7 @@ def restore_state(agent: PaperAgent, saved: dict[str, np.ndarray]) -> None:
         setattr(agent, f"_{name}", found[name])
     agent._memory = LongMemory(found["gram"], found["cross"])
     agent._step, agent._key = step, key
-    agent._last_absence = step  # to be on the safe side: what it took part in is looked up
+    agent._last_absence = step  # conservative: whether it took part in a step is then looked up
     agent._encoder_state, agent._pending, agent._part = state, pending, None
 
 

@@ -1,1 +1,1 @@
-"""Encoders at work inside an agent."""
+"""Runtime units that run the encoders of an agent."""

@@ -1,4 +1,4 @@
-"""Encoders at work: each turns the present step into standardised features, and past rows again when scales change."""
+"""Units that run encoders: the present step becomes standardised features, and past rows again when scales change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nashcast.encoders.base import (
 from nashcast.encoders.families.rows import Rows, Scales, clipped
 from nashcast.errors import NashcastError
 
-# Public features that accompany those of an encoder that does not look at the targets itself.
+# Public features added to those of an encoder that does not use the targets itself.
 COMPANIONS = 3
 
 
@@ -43,7 +43,7 @@ class Unit:
         return features[0]
 
     def commit(self) -> None:
-        """The present row is over: its state is the next one's past."""
+        """The present row is over: keep the state after it."""
         self._state = self._next
 
     def encode_rows(self, rows: Rows) -> tuple[np.ndarray, Any]:
@@ -51,7 +51,7 @@ class Unit:
         return self.built.encode_rows(rows.take(self.columns), self.built.start())
 
     def revise(self, rows: Rows) -> None:
-        """Scales have changed."""
+        """Update to changed scales."""
 
     def take_state(self, state: Any) -> None:
         """Continue from the state after rows that were encoded again."""
@@ -65,9 +65,9 @@ class Unit:
 
 
 class RawUnit(Unit):
-    """An encoder whose features come in units of its own: they are remembered as they came, and standardised.
+    """An encoder whose features have units of their own: the raw features are stored, and standardised.
 
-    key: names its noise.
+    key: seeds its noise.
     """
 
     def __init__(self, built: BuiltEncoder, columns: np.ndarray | None, key: int, y_dim: int):
@@ -120,7 +120,7 @@ class RawUnit(Unit):
 
     def _kept(self, history: History, raw: np.ndarray, rows: Rows) -> np.ndarray:
         place = history.step % KEPT
-        # Beyond this a number says nothing more, and its square would overflow.
+        # Larger numbers carry no information, and their squares would overflow.
         self._raw[place], self._present[place] = np.minimum(np.maximum(raw, -1e100), 1e100), True
         return self._features(self._raw[place : place + 1], rows)[0]
 
@@ -160,35 +160,35 @@ class ForecasterUnit(RawUnit):
         self._raw = np.zeros((KEPT, y_dim, self.private))
         self._scales = Scales.unknown(y_dim * self.private)
         self.said = np.zeros((self.forecasts, horizon, y_dim))
-        # What the black box said of the distribution of the targets at the present step, if it did.
+        # The quantiles that the black box gave at the present step, if any.
         self.quantiles: Quantiles | None = None
         self.gives_quantiles = len(built.levels) > 1
 
     def forecast_set(self, history: History, context: Context) -> ForecastSet:
-        """What the black box says at this step. Raises what it raises."""
+        """The forecasts of the black box at this step. Raises what it raises."""
         return self._forecaster.forecast_set(context, self._horizon)
 
     def encode(self, history: History, rows: Rows, x: np.ndarray) -> np.ndarray:
         now = history.targets[history.now]
         self.quantiles = None
         found = self.forecast_set(history, self._advanced(history, rows, x))
-        said = np.asarray(found.forecasts, dtype=float)
-        if said.shape != self.said.shape:
-            raise NashcastError(f"it gave forecasts of shape {said.shape}, but declared {self.said.shape}")
-        if np.count_nonzero(np.isfinite(said)) < said.size:
-            if not np.isfinite(said[:, 0]).all():
+        forecasts = np.asarray(found.forecasts, dtype=float)
+        if forecasts.shape != self.said.shape:
+            raise NashcastError(f"it gave forecasts of shape {forecasts.shape}, but declared {self.said.shape}")
+        if np.count_nonzero(np.isfinite(forecasts)) < forecasts.size:
+            if not np.isfinite(forecasts[:, 0]).all():
                 raise NashcastError("its forecast is not finite")
-            said = _filled(said)
-        self.said = np.minimum(np.maximum(said, -1e150), 1e150)
+            forecasts = _filled(forecasts)
+        self.said = np.minimum(np.maximum(forecasts, -1e150), 1e150)
         self.quantiles = (
-            None if found.quantiles is None else _checked(found.quantiles, self._forecaster.levels, said.shape[1:])
+            None if found.quantiles is None else _checked(found.quantiles, self._forecaster.levels, forecasts.shape[1:])
         )
         raw = (self.said.take(self._ends, axis=1) - now).transpose(2, 0, 1).reshape(len(now), -1)
         self._size = history.scales.inverse_change
         return self._kept(history, raw, rows)
 
     def revise(self, rows: Rows) -> None:
-        """Forecast changes are measured in usual changes of the target, which the rows know."""
+        """Does nothing: forecast changes are measured in usual changes of the target, which the rows contain."""
 
     def _standardised(self, raw: np.ndarray) -> np.ndarray:
         return clipped(raw * self._size[:, None])
@@ -199,7 +199,7 @@ class ForecasterUnit(RawUnit):
 
 
 def _checked(quantiles: Quantiles, levels: tuple[float, ...], shape: tuple[int, int]) -> Quantiles:
-    """Quantiles of all horizons, in order: where there are none, those of the horizon before stand."""
+    """Quantiles of all horizons, in order; missing ones are copied from the horizon before."""
     values, wanted = np.array(quantiles.values, dtype=float), (*shape, len(levels))
     if tuple(quantiles.levels) != tuple(levels):
         raise NashcastError(f"it gave quantiles at the levels {quantiles.levels}, but declared {levels}")
@@ -211,9 +211,9 @@ def _checked(quantiles: Quantiles, levels: tuple[float, ...], shape: tuple[int, 
     return Quantiles(levels, np.sort(np.clip(values, -1e150, 1e150), axis=-1))
 
 
-def _filled(said: np.ndarray) -> np.ndarray:
-    """Forecasts of all horizons: where there is none, that of the horizon before stands."""
-    said = said.copy()
-    for h in range(1, said.shape[1]):
-        said[:, h] = np.where(np.isfinite(said[:, h]), said[:, h], said[:, h - 1])
-    return said
+def _filled(forecasts: np.ndarray) -> np.ndarray:
+    """Forecasts of all horizons; missing ones are copied from the horizon before."""
+    forecasts = forecasts.copy()
+    for h in range(1, forecasts.shape[1]):
+        forecasts[:, h] = np.where(np.isfinite(forecasts[:, h]), forecasts[:, h], forecasts[:, h - 1])
+    return forecasts

@@ -1,4 +1,4 @@
-"""A black box that learns by itself, inside an agent: told every label once, saved as arrays or replayed."""
+"""A black box that learns by itself, inside an agent: it gets every label once, and is saved as arrays or replayed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nashcast.agents.units.encoder_units import ForecasterUnit
 from nashcast.encoders.base import BuiltLearner, Context, ForecastSet
 from nashcast.errors import NashcastError
 
-# Lessons that are remembered, so that a model whose state cannot be saved can be taught them again.
+# Labelled rows that are stored, so that a model whose state cannot be saved can learn them again.
 REPLAYED = 20_000
 
 
 class LearnerUnit(ForecasterUnit):
-    """Rows are remembered until their label comes, KEPT steps at most; lessons in the order they were taught."""
+    """Rows are stored until their label comes, KEPT steps at most; labelled rows in the order they were learnt."""
 
     def __init__(self, built: BuiltLearner, columns: np.ndarray | None, key: int, y_dim: int, horizon: int):
         super().__init__(built, columns, key, y_dim, horizon)
@@ -32,14 +32,14 @@ class LearnerUnit(ForecasterUnit):
         self._row_steps[place] = -1
         if row.shape != self._rows[place].shape:
             raise NashcastError(f"its row has shape {row.shape}, but it declared {self._rows[place].shape}")
-        # Before the forecast: a model that has learnt nothing yet may fail there, and learn from this row all the same.
+        # Before the forecast: an untrained model may fail there, and still learn from this row.
         self._rows[place], self._row_steps[place] = row, history.step
         if self._failure:
             raise NashcastError(f"it failed to learn: {self._failure}")
         return ForecastSet(self._learner.forecast_row(row, self._horizon))
 
     def teach(self, step: int, target: np.ndarray) -> None:
-        """The label of a step. A row is learnt once; one that is not remembered teaches nothing."""
+        """Learn the label of a step. A row is learnt once; a label without a stored row is ignored."""
         place = step % KEPT
         if self._row_steps[place] != step:
             return
@@ -53,7 +53,7 @@ class LearnerUnit(ForecasterUnit):
             self._learner.learn_row(row.copy(), target.copy())
             self._failure = ""
         except Exception as error:
-            # A black box may raise anything. The agent sits the next step out, and goes on with the next label.
+            # A black box may raise any exception. The agent sits the next step out, and goes on with the next label.
             self._failure = f"{type(error).__name__}: {error}"[:300]
 
     def save(self) -> dict[str, np.ndarray]:
@@ -70,7 +70,7 @@ class LearnerUnit(ForecasterUnit):
         return found
 
     def restore(self, fields) -> None:
-        """Continue as saved. Lessons are taught again, in their order, to a model that has learnt nothing."""
+        """Continue as saved. An untrained model learns the labelled rows again, in their order."""
         learnt, lessons = fields.part("learnt.").rest(), fields.part("lessons.")
         self._rows = fields.take("rows", self._rows.shape, finite=False)
         self._row_steps = fields.take("row_steps", self._row_steps.shape, dtype=np.int64, min=-1)

@@ -10,7 +10,7 @@ from nashcast.encoders.base import BuiltEncoder, BuiltForecaster, BuiltLearner, 
 
 
 def make_unit(built: BuiltEncoder, columns: np.ndarray | None, key: int, y_dim: int, horizon: int) -> Unit:
-    """columns: the inputs the encoder may see, None for all.   key: names its noise."""
+    """columns: the inputs the encoder may see, None for all.   key: seeds its noise."""
     if isinstance(built, BuiltLearner):
         return LearnerUnit(built, columns, key, y_dim, horizon)
     if isinstance(built, BuiltForecaster):

@@ -37,7 +37,7 @@ def from_arrays(name: str, saved: dict[str, np.ndarray]) -> State:
 
 
 def restored_state(start: State, saved: dict[str, np.ndarray]) -> State:
-    """A saved state of an encoder whose first state is `start`: of the same kind, finite, and of a sane size."""
+    """A saved state of an encoder whose first state is `start`, checked for kind, finite numbers and size."""
     state = from_arrays("state", {f"state{name}": value for name, value in saved.items()})
     if not _alike(start, state):
         remedy = "Load it into a federation made with the same agents."
@@ -53,5 +53,5 @@ def _alike(start: State, state: State) -> bool:
         same = isinstance(state, np.ndarray) and state.ndim == start.ndim and state.shape[1:] == start.shape[1:]
         return same and state.size <= 1 << 20 and (state.dtype.kind != "f" or bool(np.isfinite(state).all()))
     if start is None:
-        return True  # an encoder that begins without a state may keep any plain one
+        return True  # an encoder that begins without a state may have any plain one
     return type(state) is type(start) or isinstance(state, int | float)

@@ -1,1 +1,1 @@
-"""Files that series are read from: found, fetched, checked, read."""
+"""Files of series: locating, downloading, checking and reading them."""

@@ -1,4 +1,4 @@
-"""Columns of a CSV file; every complaint names its line."""
+"""Columns of a CSV file; every error message names its line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nashcast.errors import InvalidInput
 
 EMPTY = {"", "na", "n/a", "nan", "null", "none"}
 _COMMA = re.compile(r"[-+]?\d+,\d+")
-# What files that are no text begin with.
+# First bytes of files that are not text.
 _KINDS = {
     b"\x1f\x8b": "Unpack it first: it is compressed with gzip.",
     b"PK": "Export it as CSV: it is a zip archive or a spreadsheet.",
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def read_csv(path: Path, columns: Sequence[str], date: str | None, separator: str = ",", decimal: str = ".") -> Sheet:
-    """The named columns as numbers, and the dates. Only the named columns are looked at."""
+    """The named columns as numbers, and the dates. Only the named columns are read."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
@@ -35,7 +35,7 @@ def read_csv(path: Path, columns: Sequence[str], date: str | None, separator: st
             raise _no_text(path) from None
         except csv.Error as error:
             remedy = "Check its quotation marks." if "NUL" not in str(error) else "It is damaged, or no CSV file."
-            raise InvalidInput(f"{path}, line {reader.line_num}", f"what is no CSV ({error})", remedy) from None
+            raise InvalidInput(f"{path}, line {reader.line_num}", f"invalid CSV ({error})", remedy) from None
 
 
 def _parsed(path: Path, reader, columns: Sequence[str], date: str | None, decimal: str) -> Sheet:
@@ -75,7 +75,7 @@ def _parsed(path: Path, reader, columns: Sequence[str], date: str | None, decima
 
 
 def _number(text: str, decimal: str) -> float:
-    """NaN for an empty cell; whatever is no plain finite number is a ValueError."""
+    """The number in a cell, NaN if it is empty. Raises ValueError for anything but a plain finite number."""
     if decimal == ",":
         if "." in text:
             raise ValueError
@@ -98,7 +98,7 @@ def _remedy_for(text: str) -> str:
 
 
 def _better_remedy(header: list[str], wanted: list[str]) -> str:
-    """For files whose first line was not understood at all."""
+    """A remedy for files whose first line has none of the names."""
     if any(name in header for name in wanted):
         return ""
     for separator, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"), (",", "commas")):

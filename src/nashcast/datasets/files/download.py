@@ -1,4 +1,4 @@
-"""A file over HTTP, gone on with where it was interrupted."""
+"""Download of a file over HTTP, resumed where it was interrupted."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def download(
 ) -> None:
     """Append to `file` (unbuffered, opened "a+b") what it lacks of the `size` bytes at `url`.
 
-    A connection that breaks or times out is tried again, from where it broke. What came may still be the wrong bytes,
-    too few of them, or more than `size`: that is for the caller to check.
+    A connection that breaks or times out is retried, from where it broke. The result may still be the wrong bytes, too
+    few, or more than `size`: the caller must check it.
     """
     if not url.startswith(("http://", "https://")):
         raise InvalidInput("url", repr(url), "Pass an address that begins with https:// or http://.")
@@ -44,7 +44,7 @@ def download(
         except urllib.error.HTTPError as error:
             error.close()
             reason = f"the server answered {error.code} {error.reason}"
-            if error.code == 416:  # it has less than we have
+            if error.code == 416:  # the server's file is shorter than the part file
                 os.truncate(file.fileno(), 0)
             elif error.code < 500 and error.code != 429:
                 raise NashcastError(f"{url}: {reason}. Check the address, or pass another with --url.") from None
@@ -55,26 +55,26 @@ def download(
         except (OSError, http.client.HTTPException) as error:
             reason = str(getattr(error, "strerror", None) or error or type(error).__name__)
     have = os.fstat(file.fileno()).st_size
-    kept = f"{have:,} of {size:,} bytes are kept: run the command again and it goes on from there" if have else ""
-    raise NashcastError(f"{url}: {reason}, {attempts} times. {kept or 'Check the network, or pass another --url'}.")
+    saved = f"{have:,} of {size:,} bytes are saved: run the command again to resume the download" if have else ""
+    raise NashcastError(f"{url}: {reason}, {attempts} times. {saved or 'Check the network, or pass another --url'}.")
 
 
 def _receive(url: str, file: BinaryIO, size: int, progress: Progress | None, timeout: float) -> bool:
-    """One connection; whether it gave all that it promised."""
+    """Use one connection. Returns whether it gave all announced bytes."""
     have = os.fstat(file.fileno()).st_size
     headers = {"User-Agent": "nashcast", "Accept-Encoding": "identity"}
     if have:
         headers["Range"] = f"bytes={have}-"
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as response:
         if have and not (response.status == 206 and _first_byte(response) == have):
-            os.truncate(file.fileno(), 0)  # the server ignores Range: it begins again, and so do we
+            os.truncate(file.fileno(), 0)  # the server ignores Range and sends the whole file
             have = 0
         length = response.headers.get("Content-Length", "")
         promised = have + int(length) if length.isdigit() else size
         while chunk := response.read(CHUNK):
             have += len(chunk)
             _write(file, chunk)
-            if have > size:  # not this file; it may never end
+            if have > size:  # a wrong file, perhaps endless
                 return True
             if progress is not None:
                 progress(have, size)
@@ -92,6 +92,6 @@ def _write(file: BinaryIO, chunk: bytes) -> None:
         try:
             left = left[file.write(left) :]
         except OSError as error:
-            # Not an OSError any more, or it would pass for a broken connection and be tried again.
+            # Not an OSError, which would count as a broken connection and be retried.
             remedy = "Free some room, or pass another --folder."
             raise NashcastError(f"cannot write {file.name}: {error.strerror}. {remedy}") from None

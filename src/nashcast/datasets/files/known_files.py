@@ -13,9 +13,9 @@ from nashcast.errors import InvalidInput
 
 
 class KnownFile(NamedTuple):
-    """name: of the stream.   columns: those with numbers, besides the date.   streams: all that are cut from it.
+    """name: the stream's.   columns: those with numbers, besides the date.   streams: all that are cut from it.
 
-    url: of the file; without one it is to be had from `page` and added.   reader: for a file with a form of its own.
+    url: the file's; without one it must be downloaded from `page` and added.   reader: for a file in another format.
     """
 
     name: str
@@ -83,7 +83,7 @@ KNOWN = (BANK_OF_CANADA, ETT, AIR_QUALITY)
 
 
 def known_file(name: str) -> KnownFile:
-    """By its own name, or that of a stream cut from it."""
+    """The file, by its own name or that of a stream cut from it."""
     for known in KNOWN:
         if name in (known.file, known.name) or name in known.streams:
             return known

@@ -1,4 +1,4 @@
-"""Where recorded files live, how they get there, and what is checked before one is believed."""
+"""The folder of recorded files: locating, downloading, adding and checking them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
     if chosen:
         return Path(chosen).expanduser()
     shared = os.environ.get("XDG_DATA_HOME", "")
-    if Path(shared).is_absolute():  # the standard says to ignore a relative one
+    if Path(shared).is_absolute():  # the XDG standard ignores a relative one
         return Path(shared) / "nashcast"
     try:
         return Path.home() / ".local" / "share" / "nashcast"
@@ -32,30 +32,30 @@ def data_folder(folder: str | Path | None = None) -> Path:
 
 
 def locate(known: KnownFile, path: str | Path | None = None) -> Path:
-    """The file at `path`, or in it if it is a folder; else in the data folder. Checked only to exist."""
+    """The file at `path`, or in it if it is a folder; else in the data folder. Only its existence is checked."""
     place = data_folder() if path is None else Path(path).expanduser()
     found = place / known.file if path is None or place.is_dir() else place
     if not found.is_file():
         copy = f"Or add a copy: nashcast data add {known.file}. Or set NASHCAST_DATA to the folder it is in."
-        remedy = f"{_how(known)}. {copy}"
+        remedy = f"{_instructions(known)}. {copy}"
         raise InvalidInput(known.name, f"no file {found}", remedy)
     return found
 
 
 def is_here(known: KnownFile) -> bool:
-    """Whether the data folder holds it, judged by its size alone."""
+    """Whether the data folder contains it, judged by its size alone."""
     path = data_folder() / known.file
     return path.is_file() and (path.stat().st_size == known.size or _note(path).is_file())
 
 
 def read_known(known: KnownFile, path: str | Path | None = None, any_version: bool = False) -> Sheet:
-    """Its columns, once its checksum (unless `any_version`), its names, dates and numbers are found right."""
+    """Its columns, after its checksum (unless `any_version`), names, dates and numbers have been checked."""
     found = locate(known, path)
     if not any_version:
         total = checksum(found)
         if total not in (known.sha256, _accepted(found)):
             remedy = (
-                f"{_how(known, ' again')}. "
+                f"{_instructions(known, ' again')}. "
                 f"If you want this version: nashcast data add --any-version --as {known.name} {found}."
             )
             raise _differs(known, found, total, remedy)
@@ -71,14 +71,14 @@ def fetch(
     timeout: float = 30.0,
     pause: float = 0.5,
 ) -> Path:
-    """Download a file unless it is here; it gets its name only once its checksum is right.
+    """Download a file unless it is present; it gets its name only after its checksum is verified.
 
-    What has come so far waits in `….part`, from which a later call goes on.   url: of a mirror.
-    progress: called with the bytes so far and in all.   pause: seconds before trying again, longer each time.
+    An incomplete download is stored in `….part`, and a later call resumes it.   url: a mirror's.
+    progress: called with the bytes so far and in all.   pause: seconds before a retry, longer each time.
     """
     known = _known(name)
     if known.page and not url:
-        remedy = f"{_how(known)}, then add it: nashcast data add {known.file}. Or pass the --url of a copy."
+        remedy = f"{_instructions(known)}, then add it: nashcast data add {known.file}. Or pass the --url of a copy."
         raise InvalidInput("name", f"{known.name!r}, a file without an address of its own", remedy)
     target = data_folder(folder) / known.file
     if target.is_file():
@@ -96,7 +96,7 @@ def fetch(
         finally:
             if os.fstat(file.fileno()).st_size == 0:
                 part.unlink(missing_ok=True)
-        wrong = _what_is_wrong(known, file)
+        wrong = _mismatch_of(known, file)
         if wrong:
             part.unlink(missing_ok=True)
             remedy = "It was removed: run the command again, or pass another --url."
@@ -113,9 +113,9 @@ def fetch(
 def add(
     path: str | Path, name: str | KnownFile | None = None, folder: str | Path | None = None, any_version: bool = False
 ) -> tuple[KnownFile, Path]:
-    """Copy a file into the data folder once it is found right. name: which one it is, if its file name does not say.
+    """Copy a file into the data folder after checking it. name: which one it is, if its file name does not show it.
 
-    any_version: accept one with another checksum if its columns, dates and numbers are valid, and remember it.
+    any_version: accept one with another checksum if its columns, dates and numbers are valid, and record that.
     """
     source = Path(path).expanduser()
     if not source.is_file():
@@ -135,7 +135,7 @@ def add(
             shutil.copyfile(source, scratch)
             if checksum(Path(scratch)) != total:
                 raise InvalidInput("file", f"{source}, which changed while it was copied", "Run the command again.")
-            # The note first: without it the file would be refused, without the file it means nothing.
+            # The note first: without it the file would be refused; a note without a file has no effect.
             if total == known.sha256:
                 _note(target).unlink(missing_ok=True)
             else:
@@ -168,7 +168,7 @@ def _checksum_of(file: BinaryIO) -> str:
     return total.hexdigest()
 
 
-def _how(known: KnownFile, again: str = "") -> str:
+def _instructions(known: KnownFile, again: str = "") -> str:
     """How to get a file."""
     if known.page:
         return f"Download it{again} from {known.page}"
@@ -193,19 +193,19 @@ def _recognised(source: Path, total: str) -> KnownFile:
 
 
 def _differs(known: KnownFile, path: Path, total: str, remedy: str) -> InvalidInput:
-    return InvalidInput(f"{path}", f"a file that is {_wrong(known, path.stat().st_size, total)}", remedy)
+    return InvalidInput(f"{path}", f"a file that is {_mismatch(known, path.stat().st_size, total)}", remedy)
 
 
-def _what_is_wrong(known: KnownFile, file: BinaryIO) -> str:
+def _mismatch_of(known: KnownFile, file: BinaryIO) -> str:
     size = os.fstat(file.fileno()).st_size
     if size > known.size:
         return f"longer than the {known.size:,} bytes of the file"
     file.seek(0)
     total = _checksum_of(file)
-    return "" if total == known.sha256 else _wrong(known, size, total)
+    return "" if total == known.sha256 else _mismatch(known, size, total)
 
 
-def _wrong(known: KnownFile, size: int, total: str) -> str:
+def _mismatch(known: KnownFile, size: int, total: str) -> str:
     what = f"truncated ({size:,} of {known.size:,} bytes)" if size < known.size else "altered"
     return f"{what}: sha256 {total}, not {known.sha256}"
 
@@ -215,13 +215,13 @@ def _note(target: Path) -> Path:
 
 
 def _accepted(path: Path) -> str | None:
-    """The checksum somebody accepted for this file with --any-version."""
+    """The checksum that was accepted for this file with --any-version."""
     note = _note(path)
     return note.read_text().strip() if note.is_file() else None
 
 
 def _opened(part: Path) -> BinaryIO:
-    """The part file, kept from a second download at the same time, which would write into it."""
+    """The part file, locked against a second download at the same time."""
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
         file = part.open("a+b", buffering=0)

@@ -1,4 +1,4 @@
-"""Files that come with other packages: read where they lie, without importing the package."""
+"""Files that come with other packages: read in place, without importing the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.errors import InvalidInput
 
 
 def packaged(package: str, file: str, extra: str) -> Path:
-    """Where the package has put the file.   extra: of nashcast's, with which the package is installed."""
+    """The path of the file in the package.   extra: the extra of nashcast that installs the package."""
     found = find_spec(package)
     if found is None or not found.submodule_search_locations:
         raise InvalidInput("stream", f"no package {package}", f"Install it: pip install 'nashcast[{extra}]'.")

@@ -1,4 +1,4 @@
-"""Columns of a Parquet file; every complaint names its row, counted from 1."""
+"""Columns of a Parquet file; every error message names its row, counted from 1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_parquet(path: Path, columns: Sequence[str], date: str | None) -> Sheet:
         table = file.read(columns=list(dict.fromkeys(wanted)))
     except pyarrow.ArrowException as error:
         remedy = "It is damaged: write it again."
-        raise InvalidInput(f"{path}", f"what is no Parquet file ({str(error).splitlines()[0][:80]})", remedy) from None
+        raise InvalidInput(f"{path}", f"an invalid Parquet file ({str(error).splitlines()[0][:80]})", remedy) from None
     if table.num_rows == 0:
         raise InvalidInput(f"{path}", "names of columns but no rows", "Add rows of numbers.")
     numbers = np.column_stack([_numbers(pyarrow, path, name, table.column(name)) for name in columns])
@@ -53,7 +53,7 @@ def _dates(pyarrow, path: Path, name: str, column) -> tuple[list, list]:
         row = column.is_null().to_pylist().index(True)
         raise InvalidInput(f"{path}, row {row + 1}, column {name!r}", "no date", "Give every row its date.")
     if types.is_timestamp(kind) or types.is_date(kind):
-        # Whole numbers, since Python's own datetime holds no nanoseconds.
+        # Integers, since Python's datetime has no nanoseconds.
         whole = pyarrow.int32() if types.is_date32(kind) else pyarrow.int64()
         return column.cast(pyarrow.string()).to_pylist(), column.cast(whole).to_pylist()
     texts = [str(value) for value in column.to_pylist()]

@@ -1,4 +1,4 @@
-"""Columns of a file on disk, with the place of every row for messages; and what every file is checked for."""
+"""Columns of a file on disk, with the place of every row for messages; and the checks of every file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nashcast.errors import InvalidInput
 
 
 class Sheet(NamedTuple):
-    """place: what a row is called in this kind of file, "line" or "row".   at: the number of each.
+    """place: the word for a row in this kind of file, "line" or "row".   at: the number of each.
 
-    numbers: (rows, columns), NaN for an empty cell.   moments: what orders the dates, as many as rows, or none.
+    numbers: (rows, columns), NaN for an empty cell.   moments: sort keys of the dates, as many as rows, or none.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class Sheet(NamedTuple):
 
 
 def places(path: Path, header: Sequence[str], wanted: Iterable[str], otherwise: str = "") -> list[int]:
-    """Where each wanted column stands in the header. `otherwise`: a better remedy than the columns' names."""
+    """The position of each wanted column in the header. `otherwise`: a better remedy than the columns' names."""
     found = []
     for name in wanted:
         if name not in header:
@@ -46,7 +46,7 @@ def places(path: Path, header: Sequence[str], wanted: Iterable[str], otherwise: 
 
 
 def moment(where: str, text: str) -> datetime | float:
-    """What a date is ordered by: an ISO date or time, or a number."""
+    """The sort key of a date: an ISO date or time, or a number."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -59,7 +59,7 @@ def moment(where: str, text: str) -> datetime | float:
 
 
 def check_order(sheet: Sheet, date: str) -> None:
-    """Every date later than the one before it."""
+    """Check that every date is later than the one before it."""
     for row in range(1, len(sheet.moments)):
         before, now = sheet.moments[row - 1], sheet.moments[row]
         earlier = f"{sheet.dates[row - 1]!r} at {sheet.place} {sheet.at[row - 1]}"
@@ -77,7 +77,7 @@ def check_order(sheet: Sheet, date: str) -> None:
 
 
 def check_gaps(sheet: Sheet, remedy: str) -> None:
-    """No cell is empty."""
+    """Check that no cell is empty."""
     gaps = np.isnan(sheet.numbers)
     if gaps.any():
         row, column = (int(i) for i in np.argwhere(gaps)[0])

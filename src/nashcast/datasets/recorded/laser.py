@@ -1,4 +1,4 @@
-"""The Santa Fe competition's laser, as the package reservoirpy carries it."""
+"""The Santa Fe competition's laser, from the package reservoirpy."""
 
 from __future__ import annotations
 

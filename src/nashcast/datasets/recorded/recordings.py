@@ -1,6 +1,6 @@
-"""Recorded series in files of packages that are not about them: prices, weather, traffic, a bicycle ride.
+"""Recorded series in example files of other packages: prices, weather, traffic, a bicycle ride.
 
-Files are read where they lie; the packages are not imported. Cells that are no number hold the last one.
+Files are read in place; the packages are not imported. Cells without a number repeat the last one.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LONGEST = 2000
 
 
 class Recording(NamedTuple):
-    """steps: there are by default.   columns: what is read, row by row.
+    """steps: their number by default.   columns: the columns read, row by row.
 
-    only: of a file with several series the rows of one, as column and value.
+    only: for a file with several series, the rows to read, as column and value.
     """
 
     summary: str
@@ -96,7 +96,7 @@ def _number(text: str) -> float:
 
 @contextmanager
 def _text(path: Path) -> Iterator[io.TextIOBase]:
-    """A file that may be packed by gzip or be the only one in a zip archive."""
+    """A text file, possibly compressed by gzip or the only one in a zip archive."""
     if path.suffix == ".gz":
         with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file

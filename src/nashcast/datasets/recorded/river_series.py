@@ -58,7 +58,7 @@ def _series(name: str, dataset: str, lags: int, steps: int | None, warmup: int) 
 
 
 def _records(dataset: str, lags: int, steps: int | None, warmup: int) -> list:
-    """The rows of a dataset, once the options are known to be good."""
+    """The rows of a dataset, after checking the options."""
     check_options(lags, steps, warmup)
     datasets = needed("river.datasets", "river", "river")
     if not hasattr(datasets, dataset):

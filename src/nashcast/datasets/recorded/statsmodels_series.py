@@ -1,6 +1,6 @@
 """Series that come with the package statsmodels: forecast the next value from the last ones.
 
-Its files are read where they lie; the package itself, and pandas with it, is not imported.
+Its files are read in place; neither the package nor pandas is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nashcast.datasets.recorded.single_series import series
 
 
 def co2(lags: int = 3, steps: int | None = None, warmup: int = WARMUP) -> Stream:
-    """Carbon dioxide over Mauna Loa, in parts per million, weekly from 1958 to 2001; gaps hold the last value.
+    """Carbon dioxide over Mauna Loa, in parts per million, weekly from 1958 to 2001; gaps repeat the last value.
 
     lags: weeks known, 1 for the last alone.   warmup: weeks whose mean and standard deviation scale all, not scored.
     """

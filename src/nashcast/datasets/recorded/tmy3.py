@@ -1,6 +1,6 @@
-"""Weather of one station by the hour, a year put together of typical months (TMY3), each instrument with an owner.
+"""Weather of one station by the hour, a year composed of typical months (TMY3), each instrument with an owner.
 
-The file comes with the package pvlib and is read where it lies; the package is not imported.
+The file comes with the package pvlib and is read in place; the package is not imported.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ OWNERS = {
     "clouds": ["total cloud", "opaque cloud"],
 }  # fmt: skip
 TARGETS = ("temperature", "humidity", "irradiance")
-# What stands for a missing value.
+# Code of a missing value.
 _MISSING = -9900.0
 
 
 def tmy3(target: str = "temperature", steps: int | None = None, warmup: int = WARMUP) -> Stream:
     """Forecast the next hour's temperature (°C), relative humidity (%) or global irradiance (W/m²) at Greensboro.
 
-    Six owners: thermometer, hygrometer, barometer, anemometer, pyranometer, observer of the clouds; each knows its
+    Six owners: thermometer, hygrometer, barometer, anemometer, pyranometer, observer of the clouds; each has its
     instrument's present values.   warmup: hours whose mean and standard deviation scale all, not scored.
     """
     one_of("target", target, TARGETS)
@@ -53,7 +53,7 @@ def tmy3(target: str = "temperature", steps: int | None = None, warmup: int = WA
 
 
 def _hours() -> tuple[dict[str, np.ndarray], list[str]]:
-    """The instruments' values by the hour, and the dates as the file has them: months come from different years."""
+    """The instruments' values by the hour, and the dates in the file: months come from different years."""
     path = packaged("pvlib", FILE, "recordings")
     with path.open(encoding="utf-8", newline="") as file:
         next(file)  # the station

@@ -1,4 +1,4 @@
-"""The paper's normalisation study: three Brownian motions with drift, each to be added to the same straight line."""
+"""The paper's normalisation study: three Brownian motions with drift, each added to the same straight line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRAJECTORIES = 3
 def brownian(steps: int = 200, seed: int = 2024, normalised: bool = False) -> Stream:
     r"""$y_{i,t} = x_t + b_{i,t}$ with $x_t = 0.1\,t$ and $b_{i,t} = b_{i,t-1} + 1 + \mathcal N(0, 1)$, $b_{i,0} = 0$.
 
-    The input is $x_{t+1}$ and the three $b_{i,t+1}$, the very point to forecast: the task is to add, not to foresee.
+    The input is $x_{t+1}$ and the three $b_{i,t+1}$, the very point to forecast: the task is addition, not prediction.
     normalised: inputs and targets are each divided by their own largest entry, as in the paper, which looks ahead.
     """
     R = check.integer("steps", steps, min=1)

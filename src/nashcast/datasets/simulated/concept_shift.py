@@ -10,7 +10,7 @@ from nashcast.errors import InvalidInput
 
 
 def concept_shift(steps: int = 200, target: int | None = None) -> Stream:
-    """target: 0 or 1 for one of the two, None for both. The input at a step carries the point it is to forecast."""
+    """target: 0 or 1 for one of the two, None for both. The input at a step contains the point to forecast."""
     R = check.integer("steps", steps, min=1)
     p = np.linspace(0, 2 * np.pi, R + 2)
     root = np.sqrt(p)

@@ -35,10 +35,10 @@ def hourly_load(steps: int = 2000, seed: int = 2024) -> Stream:
 def load_table(
     hours: int = 4000, seed: int = 2024, *, start: str = "2024-01-01", damaged: bool = False
 ) -> dict[str, list[Any]]:
-    """Columns "time" (the clock of Melbourne, without an offset), "load" in MW and "temperature" in °C, as lists.
+    """Columns "time" (local time of Melbourne, without an offset), "load" in MW and "temperature" in °C, as lists.
 
     start: the first day. In 2024 clocks go back on 7 April.
-    damaged: as recorded tables are: 1 % of each column is missing, 30 hours have no rows, one row comes twice.
+    damaged: with typical defects: 1 % of each column is missing, 30 hours have no rows, one row occurs twice.
     """
     n = check.integer("hours", hours, min=2)
     rng = seeds.generator(check.integer("seed", seed, min=0), "hourly load")

@@ -16,7 +16,7 @@ def logistic_map(steps: int = 200) -> Stream:
     $f_i = \sin 2\pi5t + \sin 2\pi11t + \sin 2\pi13t$ at $t = i/(R + 2)$: another number of steps is another series.
     """
     R = check.integer("steps", steps, min=1)
-    # The map is chaotic: with any other order of these operations the last digits drift away from the published run.
+    # The map is chaotic: any other order of these operations gives a series that diverges from the published run.
     tick = 1 / (R + 2)
     s = np.empty((R + 1, 1))
     value = s[0, 0] = 0.6

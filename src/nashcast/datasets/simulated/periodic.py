@@ -1,4 +1,4 @@
-"""The paper's Periodic Signal: four values in turn, for ever."""
+"""The paper's Periodic Signal: four values, repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated: a target made of what several owners know, each of them one number."""
+"""Simulated: a target made of several owners' inputs, one number each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nashcast.datasets.table import one_of
 
 SIGNS = np.array([1.0, -1.0, 1.0, -1.0])
 CASES = ("plain", "redundant", "useless", "lying", "changing")
-# Steps in which the weights of the case "changing" turn once, and steps for which the liar tells the same, on average.
-TURN, TELLS = 1500.0, 50.0
-# The liar's word against what it knows, and the share of the steps in which it is honest first.
-LIE, HONEST = -3.0, 0.2
+# Period of the weights in the case "changing", and mean length of the lying owner's runs, in steps.
+PERIOD, RUN_LENGTH = 1500.0, 50.0
+# The factor of the lying owner's false input, and the share of steps at the start in which it is honest.
+LIE_FACTOR, HONEST_SHARE = -3.0, 0.2
 
 
 def simulated_owners(
@@ -23,9 +23,9 @@ def simulated_owners(
     r"""$y_{t+1} = \sum_i a_i x^i_t + \sigma\varepsilon_t$ with a = (1, -1, 1, -1); each owner has a normal input.
 
     case: "plain"; "redundant": the last two owners see what the first two see; "useless": a fifth owner sees noise;
-    "lying": a fifth sees what the first sees, and tells it for a fifth of the steps, later now that and now -3 times
-    that, 50 steps the same on average; "changing": the a_i turn, $a_i\cos(2\pi t/1500 + i\pi/4)$.
-    steps: how many targets.   noise: σ ≥ 0.   correlation: of any two inputs, at least 0 and below 1.
+    "lying": a fifth sees what the first sees, and sends it for a fifth of the steps; later it alternates between that
+    and -3 times that, in runs of 50 steps on average; "changing": the weights rotate, $a_i\cos(2\pi t/1500 + i\pi/4)$.
+    steps: how many targets.   noise: σ ≥ 0.   correlation: that of any two inputs, at least 0 and below 1.
     """
     one_of("case", case, CASES)
     R = check.integer("steps", steps, min=1)
@@ -38,7 +38,7 @@ def simulated_owners(
         inputs[:, 2:] = inputs[:, :2]
     weights = np.repeat(SIGNS[None], R + 1, axis=0)
     if case == "changing":
-        weights *= np.cos(2.0 * np.pi * np.arange(R + 1)[:, None] / TURN + np.arange(len(SIGNS)) * np.pi / 4.0)
+        weights *= np.cos(2.0 * np.pi * np.arange(R + 1)[:, None] / PERIOD + np.arange(len(SIGNS)) * np.pi / 4.0)
     targets = (np.vecdot(weights, inputs) + sigma * rng.standard_normal(R + 1))[:, None]
     fifth = _fifth(case, inputs[:, 0], seeds.generator(seed, "four owners", case))
     inputs = inputs if fifth is None else np.column_stack([inputs, fifth])
@@ -49,11 +49,11 @@ def simulated_owners(
 
 
 def _fifth(case: str, first: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
-    """What a fifth owner tells, (rows,), if there is one."""
+    """The input that a fifth owner sends, (rows,), if there is one."""
     if case == "useless":
         return rng.standard_normal(len(first))
     if case != "lying":
         return None
-    turns = np.cumsum(rng.random(len(first)) < 1.0 / TELLS)
-    lies = (turns % 2 == 0) & (np.arange(len(first)) >= HONEST * len(first))
-    return np.where(lies, LIE, 1.0) * first
+    turns = np.cumsum(rng.random(len(first)) < 1.0 / RUN_LENGTH)
+    lies = (turns % 2 == 0) & (np.arange(len(first)) >= HONEST_SHARE * len(first))
+    return np.where(lies, LIE_FACTOR, 1.0) * first

@@ -28,7 +28,7 @@ class Chronos:
 
     model: a folder, or a name on the Hugging Face Hub, for example "amazon/chronos-bolt-small".
     context: how many of the last targets it sees.   quantiles: levels asked for; the median is the forecast.
-    seed: of models that sample: the same past gives the same forecast.   timeout: seconds for a forecast.
+    seed: for models that sample; the same past gives the same forecast.   timeout: seconds for a forecast.
     Several targets are forecast one by one; inputs are not used.
     """
 
@@ -67,22 +67,22 @@ class _Built(BuiltForecaster):
         return self.forecast_set(context, horizon).forecasts
 
     def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
-        values = self._call(self._said, context.targets.T.copy(), horizon)
+        values = self._call(self._quantiles, context.targets.T.copy(), horizon)
         return quantile_forecasts(self.levels, values)
 
-    def _said(self, past: np.ndarray, horizon: int) -> np.ndarray:
+    def _quantiles(self, past: np.ndarray, horizon: int) -> np.ndarray:
         """(horizon, y_dim, levels)"""
         torch = needed("torch", "torch", "chronos", "encoder")
-        # Standardised here: models work in single precision, which has no digits left for a small change far from 0.
+        # Standardised here: models use single precision, in which a small change far from 0 is lost to rounding.
         mean, spread = past.mean(axis=1, keepdims=True), past.std(axis=1, keepdims=True)
         spread = np.where(spread > 0.0, spread, 1.0)
         series = torch.tensor((past - mean) / spread, dtype=torch.float32)
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             torch.manual_seed(self._seed)
-            said, _ = self._pipeline.predict_quantiles(
+            found, _ = self._pipeline.predict_quantiles(
                 list(series), prediction_length=horizon, quantile_levels=list(self.levels)
             )
-        rows = [np.asarray(one, dtype=float).reshape(-1, horizon, len(self.levels))[0] for one in said]
+        rows = [np.asarray(one, dtype=float).reshape(-1, horizon, len(self.levels))[0] for one in found]
         return np.stack([row * spread[k, 0] + mean[k, 0] for k, row in enumerate(rows)], axis=1)
 
 
@@ -93,7 +93,7 @@ def _pipeline(model: str) -> Any:
     try:
         with quiet_transformers():
             return chronos.BaseChronosPipeline.from_pretrained(model, device_map="cpu", dtype=torch.float32)
-    except Exception as error:  # whatever the packages below raise for a folder that is none
+    except Exception as error:  # the packages raise many types for an invalid folder
         where = "folder" if Path(model).exists() else "name"
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         remedy = f"Pass the {where} of a Chronos model: {type(error).__name__}: {reason}"

@@ -27,12 +27,12 @@ _CACHED = 4096
 
 @dataclass(frozen=True, eq=False)
 class HuggingFace:
-    """The embedding of the text or picture in one column of the input, brought down to y_dim·features numbers.
+    """The embedding of the text or picture in one column of the input, reduced to y_dim·features numbers.
 
     model: a folder, or a name on the Hugging Face Hub.   kind: "text" or "image".
-    column: of the input; "" if the whole input is one text or picture. A step without one is sat out.
+    column: its name in the input; "" if the whole input is one text or picture. The agent sits out steps without one.
     features: how many the agent uses.
-    pooling: of the last hidden states, "mean" over all tokens or patches, "cls" for the first, "pooler" for the
+    pooling: applied to the last hidden states: "mean" over all tokens or patches, "cls" for the first, "pooler" for the
         model's own. A model with an embedding of its own for the kind (CLIP) gives that.
     projection: seed of a random projection, or a matrix (features, size of the embedding), for example of principal
         components, which gives every target the same features.
@@ -83,7 +83,7 @@ class HuggingFace:
 
 
 class _Built(BuiltEncoder):
-    accepts_missing = True  # it does not look at numbers
+    accepts_missing = True  # it uses no numbers
 
     def __init__(self, description: HuggingFace, embedder: _Embedder, projection: Projection):
         self.features, self.objects = description.features, description.objects
@@ -135,12 +135,12 @@ class _Embedder:
             given, own = self._prepare(images=[picture], return_tensors="pt"), "get_image_features"
         with torch.no_grad():
             if hasattr(self._model, own):
-                said = getattr(self._model, own)(**given)
-                # A tensor, or in newer versions an output that holds it.
-                said = said if isinstance(said, torch.Tensor) else said.pooler_output
+                output = getattr(self._model, own)(**given)
+                # A tensor, or in newer versions an output that contains it.
+                output = output if isinstance(output, torch.Tensor) else output.pooler_output
             else:
-                said = self._pooled(self._model(**given), given)
-        return said[0].double().numpy().ravel().copy()
+                output = self._pooled(self._model(**given), given)
+        return output[0].double().numpy().ravel().copy()
 
     def _pooled(self, output: Any, given: Any) -> Any:
         pooling, hidden = self._description.pooling, output.last_hidden_state
@@ -164,7 +164,7 @@ def _loaded(model: str, kind: str) -> tuple[Any, Any]:
     try:
         with quiet_transformers("huggingface"):
             return prepare.from_pretrained(model), transformers.AutoModel.from_pretrained(model).eval()
-    except Exception as error:  # whatever the packages below raise for a folder that is none
+    except Exception as error:  # the packages raise many types for an invalid folder
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         remedy = f"Pass the folder or name of a model of {kind}: {type(error).__name__}: {reason}"
         raise InvalidInput("model", repr(model), remedy) from error

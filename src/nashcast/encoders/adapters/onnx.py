@@ -22,18 +22,18 @@ from nashcast.extras import needed
 
 @dataclass(frozen=True, eq=False)
 class OnnxModel:
-    """An output of a network, flattened: y_dim·features numbers, or more, which a random projection brings down.
+    """An output of a network, flattened: y_dim·features numbers, or more, which a random projection reduces to that.
 
-    path: the file.   features: how many the agent uses.   seed: of the projection, if the network gives more.
+    path: the file.   features: how many the agent uses.   seed: for the projection, if the network gives more.
     inputs: for a network with several data inputs, the places of x that each takes, by name.
     constants: values of inputs that never change, for example {"sr": 16000}.
-    shapes: of inputs whose lengths are not fixed, for example {"x": (1, 3, 48, 192)}.
+    shapes: shapes of inputs whose lengths are not fixed, for example {"x": (1, 3, 48, 192)}.
     states: the input and the output of each recurrent state, for example {"h": "hn"}; found by their names if None.
-    output: the one to use; the first of real numbers that is no state by default.
+    output: the one to use; by default the first of real numbers that is not a state.
     prepare: a function that turns x, or the text or picture in `column`, into the data input, or into a dict of inputs.
-    column: of texts or pictures; "" if the whole input is one.
+    column: the one with texts or pictures; "" if the whole input is one.
 
-    A network of one input (batch, x_dim) needs nothing but a path and features.
+    A network of one input (batch, x_dim) needs only a path and features.
     """
 
     path: str | PathLike[str]
@@ -79,12 +79,12 @@ class OnnxModel:
 
 
 class _BuiltNetwork(BuiltEncoder):
-    """One step at a time, with recurrent states if there are any. The state holds them, and the output behind them."""
+    """One step at a time, with recurrent states if there are any. The state is these and the output."""
 
     def __init__(self, description: OnnxModel, network: _Network, projection: Projection, x_dim: int):
         self._network, self._projection, self._prepare = network, projection, description.prepare
         self.features, self.objects = description.features, description.objects
-        self.accepts_missing = bool(self.objects)  # then it does not look at numbers
+        self.accepts_missing = bool(self.objects)  # then it uses no numbers
         if self._prepare is None:
             # A network that cannot run on such inputs is refused here, not at every step.
             output, _ = network.step(np.zeros(x_dim), network.first_states())
@@ -174,9 +174,9 @@ class _Network:
 def _session(path: str) -> Any:
     onnxruntime = needed("onnxruntime", "onnxruntime", "onnx", "encoder")
     options = onnxruntime.SessionOptions()
-    # Many agents share the processor; one thread each also keeps the order of its sums, so runs repeat.
+    # Many agents share the processor; with one thread each, the order of sums is fixed and runs are reproducible.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what goes wrong is raised, not printed
+    options.log_severity_level = 4  # errors are raised, not printed
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above

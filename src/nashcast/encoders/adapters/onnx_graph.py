@@ -17,12 +17,12 @@ TYPES = {
     "tensor(uint64)": np.uint64, "tensor(uint32)": np.uint32, "tensor(uint16)": np.uint16, "tensor(uint8)": np.uint8,
     "tensor(bool)": np.bool_,
 }  # fmt: skip
-# How the output that a recurrent state comes back in is named after its input.
+# How the output of a recurrent state is named after its input.
 _SUFFIXES = ("N", "n", "_n", "_out", "_new", "_next", "Out", "Next", "_output")
 
 
 class Slot(NamedTuple):
-    """One input of the graph.   lengths: a number for each axis, None where any length will do."""
+    """One input of the graph.   lengths: a number for each axis, None where any length is valid."""
 
     name: str
     dtype: Any
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """What a user says of a graph; see `OnnxModel`."""
+    """The user's declarations about a graph; see `OnnxModel`."""
 
     inputs: Mapping[str, Sequence[int]]
     constants: Mapping[str, Any]
@@ -75,7 +75,7 @@ def zeros(slot: Slot) -> np.ndarray:
 
 
 def shaped(slot: Slot, values: np.ndarray) -> np.ndarray:
-    """Numbers in the shape of an input: a first axis of any length is 1, another one takes what is left."""
+    """Numbers in the shape of an input: a first axis of any length is 1, another one takes the remaining length."""
     lengths = [1 if n is None and axis == 0 and len(slot.lengths) > 1 else n for axis, n in enumerate(slot.lengths)]
     fixed = prod(n for n in lengths if n is not None)
     if lengths.count(None) == 1 and fixed and values.size % fixed == 0:
@@ -109,7 +109,7 @@ def _slot(one: Any, shapes: Mapping[str, Sequence[int]]) -> Slot:
 
 
 def _found_states(slots: Mapping[str, Slot], outputs: Mapping[str, Any], declared: Declared) -> dict[str, str]:
-    """Inputs that come back as outputs: of a related name, the same type and as many axes."""
+    """Inputs that recur as outputs, with a related name, the same type and as many axes."""
     found = {}
     for name, slot in slots.items():
         if name in declared.inputs or name in declared.constants or len(slots) == 1:
@@ -125,7 +125,7 @@ def _found_states(slots: Mapping[str, Slot], outputs: Mapping[str, Any], declare
 
 
 def _data(left: list[Slot], declared: Declared, x_dim: int | None) -> list[tuple[Slot, np.ndarray]]:
-    """Where the numbers of x go. One input takes all of x; several must be told which."""
+    """Which numbers of x each input takes. One input takes all of x; for several this must be declared."""
     if x_dim is None:
         return [(slot, np.empty(0, dtype=np.int64)) for slot in left]
     given = [slot for slot in left if slot.name in declared.inputs]

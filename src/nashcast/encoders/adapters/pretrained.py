@@ -12,7 +12,7 @@ from nashcast.extras import needed
 
 @contextmanager
 def quiet_transformers(extra: str = "chronos") -> Iterator[None]:
-    """What transformers would print while a model loads is not printed; afterwards it may print as before."""
+    """Suppress the output of transformers while a model loads; its settings are restored afterwards."""
     log = needed("transformers.utils.logging", "transformers", extra, "encoder")
     verbosity, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""What adapters of libraries of forecasters share: models of the past targets, fitted again on a schedule."""
+"""The common part of adapters of forecasting libraries: models of the past targets, fitted again on a schedule."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Schedule(NamedTuple):
 
 # Makes a model of targets (rows, y_dim) for a horizon.
 Fit = Callable[[np.ndarray, int], Any]
-# What a model says, (horizon, y_dim, levels or 1), given the past (rows, y_dim) of which `age` rows came since its fit.
-Say = Callable[[Any, np.ndarray, int, int], np.ndarray]
+# A model's forecast, (horizon, y_dim, levels or 1), given the past (rows, y_dim), `age` rows of it after the fit.
+Predict = Callable[[Any, np.ndarray, int, int], np.ndarray]
 
 
 class BuiltRefitted(BuiltForecaster):
-    """levels: of the quantiles that the model gives, none if it gives forecasts only."""
+    """levels: levels of the model's quantiles; empty if it gives forecasts only."""
 
-    def __init__(self, fit: Fit, say: Say, y_dim: int, schedule: Schedule, levels: tuple[float, ...] = ()):
-        self._call, self._say, self.levels = BlackBoxCall(schedule.timeout), say, levels
+    def __init__(self, fit: Fit, predict: Predict, y_dim: int, schedule: Schedule, levels: tuple[float, ...] = ()):
+        self._call, self._predict, self.levels = BlackBoxCall(schedule.timeout), predict, levels
         self._refits = Refits(schedule.refit_every, y_dim, lambda targets, horizon: self._call(fit, targets, horizon))
         self._y_dim, self.past_targets = y_dim, schedule.context
         self.forecasts = 3 if len(levels) > 1 else 1
@@ -58,10 +58,10 @@ class BuiltRefitted(BuiltForecaster):
     def forecast_set(self, context: Context, horizon: int) -> ForecastSet:
         fitted_to, age = context.state
         model = self._refits.model(fitted_to, horizon)
-        said = np.asarray(self._call(self._say, model, context.targets.copy(), age, horizon), dtype=float)
+        values = np.asarray(self._call(self._predict, model, context.targets.copy(), age, horizon), dtype=float)
         wanted = (horizon, self._y_dim, max(1, len(self.levels)))
-        if said.shape != wanted:
-            raise NashcastError(f"it gave an answer of shape {said.shape}, not {wanted}")
+        if values.shape != wanted:
+            raise NashcastError(f"it gave an answer of shape {values.shape}, not {wanted}")
         if self.levels:
-            return quantile_forecasts(self.levels, said)
-        return ForecastSet(said[None, ..., 0])
+            return quantile_forecasts(self.levels, values)
+        return ForecastSet(values[None, ..., 0])

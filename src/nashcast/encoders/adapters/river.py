@@ -22,20 +22,20 @@ from nashcast.extras import needed
 _REGRESSOR, _FORECASTER, _TRANSFORMER = "regressor", "forecaster", "transformer"
 
 
-# Compared by identity: every description holds its own copy of the model.
+# Compared by identity: every description has its own copy of the model.
 @dataclass(frozen=True, eq=False)
 class RiverModel:
     """A regressor or a forecaster (`river.time_series`) of the only target, or a transformer that gives features.
 
     model: copied, as it is. A regressor or forecaster goes on learning inside the federation, from every label.
     features: how many the agent uses; only for a transformer, whose numbers are taken in the order of their names.
-    names: of the entries of x; those of the federation's inputs, or "0", "1", … by default.
-    seed: of the projection, needed only if a transformer gives more than y_dim·features numbers.
+    names: names of the entries of x; those of the federation's inputs, or "0", "1", … by default.
+    seed: for the projection, needed only if a transformer gives more than y_dim·features numbers.
     learn: False for a frozen regressor.
     lags: how many of the last targets a regressor sees as "lag_1", "lag_2", …; with them it forecasts further steps.
 
-    River's models cannot be saved without pickling them: a federation that is loaded teaches them their last 20,000
-    lessons again.
+    River's models cannot be saved without pickling them: after a federation is loaded, they learn their last 20,000
+    labelled rows again.
     """
 
     model: Any
@@ -81,7 +81,7 @@ class RiverModel:
             raise InvalidInput("model", f"a {type(self.model).__name__}", remedy)
         if not self.learn:
             return BlackBox("model", lambda inputs: [self.model.predict_one(_entries(keys, x)) for x in inputs], y_dim)
-        # Copied again: each federation teaches its own.
+        # Copied again: each federation trains its own.
         model = deepcopy(self.model)
         if _kind(model) == _FORECASTER:
             return BuiltOnline(_Forecaster(model), row, accepts_missing=True)
@@ -105,20 +105,20 @@ class _Regressor:
         return None
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
-        raise InvalidInput("saved model", "a state", "A river model is taught its lessons again.")
+        raise InvalidInput("saved model", "a state", "A river model learns its labelled rows again.")
 
 
 class _Forecaster(_Regressor):
-    """A model of the targets alone, with a clock of its own: it forecasts what follows the last label it was told."""
+    """A model of the targets alone, which counts its own steps: it forecasts the target after its last label."""
 
     def __init__(self, model: Any):
         self._model = model
 
     def forecast(self, row: np.ndarray, horizon: int) -> np.ndarray:
-        said = check.numbers("model", self._model.forecast(horizon=horizon), ("horizon",))
-        if said.shape != (horizon,):
-            raise InvalidInput("model", f"forecasts of shape {said.shape}", f"It must give {horizon} forecasts.")
-        return said[:, None]
+        forecasts = check.numbers("model", self._model.forecast(horizon=horizon), ("horizon",))
+        if forecasts.shape != (horizon,):
+            raise InvalidInput("model", f"forecasts of shape {forecasts.shape}", f"It must give {horizon} forecasts.")
+        return forecasts[:, None]
 
     def learn(self, row: np.ndarray, target: np.ndarray) -> None:
         self._model.learn_one(float(target[0]))
@@ -129,12 +129,12 @@ def _entries(names: tuple[str, ...], x: np.ndarray) -> dict[str, float]:
 
 
 def _ordered(values: dict) -> list:
-    # By text, because river's names may be words, numbers and tuples at once.
+    # Sorted by text, because river's names may mix words, numbers and tuples.
     return [values[name] for name in sorted(values, key=str)]
 
 
 def _kind(model: Any) -> str:
-    """A pipeline is what its last step is."""
+    """The kind of a model; for a pipeline, that of its last step."""
     base, compose = (
         needed("river.base", "river", "river", "encoder"),
         needed("river.compose", "river", "river", "encoder"),

@@ -1,4 +1,4 @@
-"""Scikit-learn models as encoders: a transformer gives features, a regressor a forecast, and it may go on learning."""
+"""Scikit-learn models as encoders: a transformer gives features; a regressor forecasts, and may go on learning."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _CALL = BlackBoxCall()
 
 @dataclass(frozen=True)
 class SklearnTransformer:
-    """`model.transform` gives y_dim·features numbers, or more, which a random projection brings down.
+    """`model.transform` gives y_dim·features numbers, or more, which a random projection reduces to that.
 
     model: fitted, with or without column names, and not fitted again while in use.   features: how many are used.
-    seed: of the projection, needed only if the model gives more.
+    seed: for the projection, needed only if the model gives more.
     """
 
     model: Any
@@ -55,16 +55,16 @@ class SklearnTransformer:
         return BuiltFeatures("model", transform, self.features, self.seed, (x_dim, y_dim))
 
 
-# Compared by identity: two fitted models are not the same because their settings are.
+# Compared by identity: models with equal settings may be fitted differently.
 @dataclass(frozen=True, eq=False)
 class SklearnRegressor:
     """`model.predict` gives y_dim numbers: its forecast of the next target, in the target's own units.
 
     model: fitted, with or without column names; columns are found by name where the federation's inputs have names.
-    lags: how many of the last targets it sees behind the inputs, newest first, as columns "lag_1", "lag_2", …; it then
+    lags: how many of the last targets it sees after the inputs, newest first, as columns "lag_1", "lag_2", …; it then
         forecasts further steps from its own forecasts.
     learn: whether it goes on learning from every label by `partial_fit`, as a copy of its own. It need not be fitted
-        then. Its state is saved if it is plain numbers, else it is taught its last 20,000 lessons again.
+        then. Its state is saved if it is plain numbers, else it learns its last 20,000 labelled rows again.
     """
 
     model: Any
@@ -100,8 +100,8 @@ class SklearnRegressor:
 class _Table:
     """Rows of numbers as a model takes them.
 
-    size: of a row.   names: of its columns, if they have any. A model that was fitted on named columns is shown tables
-    with these, in its own order, so that it does not warn of names that are missing.
+    size: numbers in a row.   names: its columns' names, if any. A model that was fitted on named columns is passed
+    tables with these, in its own order, so that it does not warn of missing names.
     """
 
     def __init__(self, model: Any, size: int, names: Sequence[str] | None):
@@ -120,7 +120,7 @@ class _Table:
         if self._names is not None:
             try:
                 self._frame = needed("pandas", "pandas", "sklearn", "encoder").DataFrame
-            except InvalidInput:  # fitted on tables of another library: its warning is dropped
+            except InvalidInput:  # fitted on tables of another library: its warning is suppressed
                 self._names = None
 
     def of(self, rows: np.ndarray) -> Any:
@@ -174,7 +174,7 @@ class _Online:
 def _check_fitted(model, method: str, kind: str) -> None:
     validation = needed("sklearn.utils.validation", "scikit-learn", "sklearn", "encoder")
     exceptions = needed("sklearn.exceptions", "scikit-learn", "sklearn", "encoder")
-    # A class has the method too, but nothing to call it on.
+    # A class has the method too, but no instance.
     if isinstance(model, type) or not callable(getattr(model, method, None)) or not hasattr(model, "fit"):
         remedy = f"Pass a fitted scikit-learn {kind}: an object with fit and {method}."
         got = f"the class {model.__name__}" if isinstance(model, type) else f"an object of type {type(model).__name__}"

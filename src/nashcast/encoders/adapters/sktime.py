@@ -1,4 +1,4 @@
-"""Forecasters of sktime as encoders: fitted on a schedule to the last targets, and moved on in between."""
+"""Forecasters of sktime as encoders: fitted on a schedule to the last targets, and updated in between."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Sktime:
     """A forecaster of sktime, of one target or of several.
 
     forecaster: cloned, never fitted itself.   context: targets it is fitted to at most.
-    refit_every: steps between fits. In between it is told the new targets by `update(update_params=False)`.
+    refit_every: steps between fits. In between it gets the new targets by `update(update_params=False)`.
     quantiles: levels asked for by `predict_quantiles`; () for forecasts only.
     timeout: seconds for a fit or a forecast. Inputs are not used: those of the steps ahead are not known.
     """
@@ -49,14 +49,14 @@ class Sktime:
         return Schedule(self.context, self.refit_every, self.timeout)
 
     def build(self, x_dim: int, y_dim: int) -> BuiltRefitted:
-        return BuiltRefitted(self._fit, self._say, y_dim, self._schedule, tuple(self.quantiles))
+        return BuiltRefitted(self._fit, self._predict, y_dim, self._schedule, tuple(self.quantiles))
 
     def _parts(self, targets: np.ndarray) -> list[np.ndarray]:
-        """Targets as a forecaster takes them: all, or one by one if it is of one target.
+        """Targets as a forecaster takes them: all together, or one by one if it is univariate.
 
         Sktime would fit copies to several targets too, but `deepcopy` of such a forecaster shares them.
         """
-        tags = self.forecaster.get_tags()  # what it is called depends on the version
+        tags = self.forecaster.get_tags()  # the tag's name depends on the version
         together = tags.get("scitype:y") in ("multivariate", "both") or tags.get("capability:multivariate") is True
         return [targets] if together else [targets[:, k : k + 1] for k in range(targets.shape[1])]
 
@@ -64,7 +64,7 @@ class Sktime:
         steps = list(range(1, horizon + 1))
         return [self.forecaster.clone().fit(_table(part, 0), fh=steps) for part in self._parts(targets)], len(targets)
 
-    def _say(self, fitted: tuple[list[Any], int], past: np.ndarray, age: int, horizon: int) -> np.ndarray:
+    def _predict(self, fitted: tuple[list[Any], int], past: np.ndarray, age: int, horizon: int) -> np.ndarray:
         models, rows = fitted
         parts = zip(models, self._parts(past), strict=True)
         return np.concatenate(
@@ -78,8 +78,8 @@ class Sktime:
         steps, y_dim = list(range(1, horizon + 1)), past.shape[1]
         if not self.quantiles:
             return np.asarray(model.predict(fh=steps), dtype=float).reshape(horizon, y_dim, 1)
-        said = model.predict_quantiles(fh=steps, alpha=list(self.quantiles))
-        return np.asarray(said, dtype=float).reshape(horizon, y_dim, len(self.quantiles))
+        quantiles = model.predict_quantiles(fh=steps, alpha=list(self.quantiles))
+        return np.asarray(quantiles, dtype=float).reshape(horizon, y_dim, len(self.quantiles))
 
 
 def _table(targets: np.ndarray, first: int) -> Any:

@@ -1,4 +1,4 @@
-"""Models of statsforecast as encoders: fitted on a schedule to the last targets, and carried on in between."""
+"""Models of statsforecast as encoders: fitted on a schedule to the last targets, and updated in between."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nashcast.extras import needed
 
 @dataclass(frozen=True, eq=False)
 class StatsForecast:
-    """A model of `statsforecast.models`, by name or made: AutoETS, AutoTheta, AutoARIMA, SeasonalNaive, …
+    """A model of `statsforecast.models`, by name or as an object: AutoETS, AutoTheta, AutoARIMA, SeasonalNaive, …
 
     model: a name, for example "AutoETS", or a model, for example AutoARIMA(season_length=24).
     season: its length in steps, if the model is given by name.   context: targets it is fitted to at most.
     refit_every: steps between fits. In between, the model's parameters stay and it sees the new targets (`forward`);
-        a model that cannot do so says what it said at its last fit of these steps.
+        a model without `forward` repeats its forecasts of these steps from its last fit.
     quantiles: levels asked for, in pairs round the median; () for a model without intervals.
     timeout: seconds for a fit or a forecast. Several targets have a model each; inputs are not used.
     """
@@ -57,12 +57,12 @@ class StatsForecast:
         return Schedule(self.context, self.refit_every, self.timeout)
 
     def build(self, x_dim: int, y_dim: int) -> BuiltRefitted:
-        return BuiltRefitted(self._fit, self._say, y_dim, self._schedule, tuple(self.quantiles))
+        return BuiltRefitted(self._fit, self._predict, y_dim, self._schedule, tuple(self.quantiles))
 
     def _fit(self, targets: np.ndarray, horizon: int) -> list[Any]:
         return [self.model.new().fit(y=np.ascontiguousarray(column)) for column in targets.T]
 
-    def _say(self, models: list[Any], past: np.ndarray, age: int, horizon: int) -> np.ndarray:
+    def _predict(self, models: list[Any], past: np.ndarray, age: int, horizon: int) -> np.ndarray:
         columns = [self._of_one(model, column, age, horizon) for model, column in zip(models, past.T, strict=True)]
         return np.stack(columns, axis=1)
 
@@ -73,15 +73,15 @@ class StatsForecast:
         percent = [int(one) if one == int(one) else one for one in percent]
         asked: dict[str, Any] = {"level": sorted(percent)} if percent else {}
         if age and hasattr(model, "forward"):
-            said, skip = model.forward(y=np.ascontiguousarray(past), h=horizon, **asked), 0
+            found, skip = model.forward(y=np.ascontiguousarray(past), h=horizon, **asked), 0
         else:
-            said, skip = model.predict(h=horizon + age, **asked), age
-        mean = np.asarray(said["mean"], dtype=float)
+            found, skip = model.predict(h=horizon + age, **asked), age
+        mean = np.asarray(found["mean"], dtype=float)
         if not self.quantiles:
             return mean[skip:, None]
         middle = [mean] if 0.5 in self.quantiles else []
-        low = [_finite(said[f"lo-{one}"], mean) for one in percent]
-        high = [_finite(said[f"hi-{one}"], mean) for one in reversed(percent)]
+        low = [_finite(found[f"lo-{one}"], mean) for one in percent]
+        high = [_finite(found[f"hi-{one}"], mean) for one in reversed(percent)]
         return np.stack([*low, *middle, *high], axis=1)[skip:]
 
 

@@ -1,1 +1,1 @@
-"""Functions and models that cannot be opened: called, read, refitted, saved."""
+"""Black-box functions and models: calling, reading answers, refitting, saving."""

@@ -1,4 +1,4 @@
-"""What a black box returns, read as forecasts: one or several steps ahead, as numbers, quantiles or samples."""
+"""Answers of a black box, read as forecasts: one or several steps ahead, as numbers, quantiles or samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nashcast import validation as check
 from nashcast.encoders.base import ForecastSet, Quantiles
 from nashcast.errors import InvalidInput
 
-# Kept of samples; the lowest and the highest of SHOWN are experts beside the mean.
+# Quantile levels taken from samples; the lowest and the highest of SHOWN are experts beside the mean.
 SAMPLE_LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 SHOWN = (0.1, 0.9)
 
@@ -29,10 +29,10 @@ def checked_levels(name: str, levels: Sequence[float]) -> tuple[float, ...]:
 
 
 class AnswerShape:
-    """How to read an answer.   name: of the black box in messages.   y_dim: numbers in a target.
+    """How to read an answer.   name: the black box's in messages.   y_dim: numbers in a target.
 
     horizon: how many steps it forecasts; None for 1 or as many as it is asked for.
-    levels: of its quantiles, the last axis of the answer.   samples: whether the first axis of the answer is samples.
+    levels: quantile levels, the last axis of the answer.   samples: whether the first axis of the answer is samples.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class AnswerShape:
     ):
         self._name, self._y_dim, self._horizon = name, y_dim, horizon
         self._levels, self._samples = levels, samples
-        self.levels = SAMPLE_LEVELS if samples else levels  # of the quantiles that `read` gives
-        # The forecast, and as further experts the lowest and the highest quantile.
+        self.levels = SAMPLE_LEVELS if samples else levels  # levels of the quantiles that `read` gives
+        # The forecast, and the lowest and the highest quantile as further experts.
         self.forecasts = 3 if samples or len(levels) > 1 else 1
 
     def read(self, answer: Any, horizon: int, skip: int = 0, length: int | None = None) -> ForecastSet:
-        """Forecasts of `horizon` steps, NaN beyond the answer.
+        """Forecasts of `horizon` steps; NaN after the end of the answer.
 
-        skip: steps of the answer that are past by now.   length: how many steps it was asked for, if not `horizon`.
+        skip: steps of the answer that are over.   length: how many steps it was asked for, if not `horizon`.
         """
         values = np.array(check.numbers(self._name, answer, "numbers"))
         steps = (length or horizon, 1) if self._horizon is None else (self._horizon,)

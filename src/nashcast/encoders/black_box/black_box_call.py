@@ -1,4 +1,4 @@
-"""Calls of code that is not ours: without its warnings, and no longer than it may take."""
+"""Calls of third-party code, with warnings suppressed and a timeout."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nashcast.errors import NashcastError
 
 
 class BlackBoxCall:
-    """Calls a black box. What it warns of is dropped; what it raises is raised.
+    """Calls a black box. Its warnings are suppressed; its exceptions propagate.
 
-    timeout: seconds, None for as long as it takes. With a timeout each call runs in a thread of its own, because
+    timeout: seconds, None for no limit. With a timeout each call runs in a thread of its own, because
     Python cannot stop a call. One that takes longer is left to end by itself; until it has, further calls are refused.
 
     >>> BlackBoxCall()(abs, -2.0)

@@ -1,4 +1,4 @@
-"""Rows of numbers that a model gives, as features: as many as there are, or brought down by a projection."""
+"""Rows of numbers that a model gives, as features: all of them, or reduced by a projection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nashcast.encoders.base import BuiltEncoder, Context
 from nashcast.encoders.callable import Callable
 from nashcast.errors import InvalidInput
 
-# What a black box is: inputs (steps, x_dim) in, for every input one row of numbers out.
+# A black box: a function of inputs (steps, x_dim) that returns one row of numbers for every input.
 Answers = Function[[np.ndarray], Iterable[Any]]
 
 
 class Projection:
-    """Numbers to features (y_dim, features).
+    """Maps numbers to features (y_dim, features).
 
-    argument: what messages call the model.   seed: of the random projection of `Callable`; None for a model that gives
+    argument: the model's name in messages.   seed: for the random projection of `Callable`; None for a model that gives
     y_dim·features numbers.   matrix: instead of a seed, (features, numbers): the same features for every target.
     """
 
@@ -40,7 +40,7 @@ class Projection:
         return np.tile(self._matrix @ values, (self.shape[0], 1))
 
     def _check_size(self, size: int) -> None:
-        # `Callable` would refuse these too, but speak of a function the user never passed.
+        # `Callable` would refuse these too, but its message would name a function that the user did not pass.
         wanted = self.shape[0] * self.shape[1]
         if size < wanted:
             remedy = f"It must give at least y_dim·features = {wanted} numbers: ask for fewer features."
@@ -52,7 +52,7 @@ class Projection:
 
 
 class BuiltFeatures(BuiltEncoder):
-    """A model of the present input: y_dim·features numbers, or more, brought down by the projection of `Callable`."""
+    """A model of the present input: y_dim·features numbers, or more, reduced by the projection of `Callable`."""
 
     def __init__(self, argument: str, answers: Answers, features: int, seed: int | None, dimensions: tuple[int, int]):
         self._answers = answers

@@ -1,4 +1,4 @@
-"""Functions that forecast as encoders, and what the adapters of other packages share."""
+"""Functions that forecast as encoders, and the common part of the adapters of other packages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nashcast.encoders.black_box.refits import Refits
 from nashcast.errors import InvalidInput
 from nashcast.short_repr import short_repr
 
-# Targets that an agent remembers: no function can see more.
+# Targets that an agent stores: the largest context of a function.
 MOST_CONTEXT = 2048
 _CALL = BlackBoxCall()
 
@@ -29,16 +29,16 @@ class Forecaster:
     """Any function that forecasts the next targets, in their own units.
 
     function: called with the last `context` targets, oldest first, an array (rows,), or (rows, y_dim) for several
-        targets; with the input x if `context` is 0. It is also given what it has parameters for: `horizon`, `x`,
-        `inputs` (earlier ones, (≤ context, x_dim)) and `times`. It returns 1 or `horizon` forecasts.
+        targets; with the input x if `context` is 0. It is also passed those of `horizon`, `x`, `inputs` (earlier
+        ones, (≤ context, x_dim)) and `times` that it has parameters for. It returns 1 or `horizon` forecasts.
     context: how many targets it sees at most; fewer at the start of a stream.
     horizon: how many steps it forecasts; None for 1 or as many as the federation does.
     quantiles: levels, if it returns quantiles along a last axis; the median is the forecast.
     samples: whether it returns samples along a first axis; the mean is the forecast.
     fit: `fit(past)` makes a model; the function is then called with the model first, and then the past.
-    refit_every: steps between fits; without `fit`, steps between calls: in between, the rest of its last answer stands.
-    timeout: seconds. An answer that takes longer, raises, is not finite or has a wrong length benches the agent for
-        the step.
+    refit_every: steps between fits; without `fit`, steps between calls: in between, its last answer is used.
+    timeout: seconds. The agent sits the step out if the answer takes longer, raises, is not finite or has a wrong
+        length.
 
     The function must not learn: the same past must always give the same forecast. See `Learner` for those that do.
 
@@ -115,7 +115,7 @@ class BuiltFunction(BuiltForecaster):
         if self._description.fit is not None:
             model = self._refits.model(fitted_to)
             return self._shape.read(self._call(function, model, past, **self._asked(context, horizon)), horizon)
-        # Asked for as many steps as the last forecast before the next call needs.
+        # The answer must reach as far as the last forecast before the next call needs.
         length = horizon + self._description.refit_every - 1
         return self._shape.read(self._refits.model(fitted_to, length), horizon, age, length)
 
@@ -135,21 +135,21 @@ class BuiltFunction(BuiltForecaster):
 
 
 class BlackBox(BuiltForecaster):
-    """A model that gives y_dim numbers for an input: its forecast. `argument` is what messages call it."""
+    """A model that gives y_dim numbers for an input: its forecast. `argument` is its name in messages."""
 
     def __init__(self, argument: str, answers: Answers, y_dim: int):
         self._argument, self._answers, self._y_dim = argument, answers, y_dim
 
     def forecast(self, context: Context, horizon: int) -> np.ndarray:
-        said = np.full((1, horizon, self._y_dim), np.nan)
-        said[0, 0] = self._forecasts(context.x[None])[0, :, 0]
-        return said
+        forecasts = np.full((1, horizon, self._y_dim), np.nan)
+        forecasts[0, 0] = self._forecasts(context.x[None])[0, :, 0]
+        return forecasts
 
     def encode_series(self, inputs: np.ndarray, state: None, key: int, first_step: int) -> tuple[np.ndarray, None]:
         return self._forecasts(inputs), None
 
     def _forecasts(self, inputs: np.ndarray) -> np.ndarray:
-        # Filled, not stacked: a black box may answer with a buffer of its own that it writes to again.
+        # Filled, not stacked: a black box may return the same buffer again and again.
         forecasts = np.empty((len(inputs), self._y_dim, 1))
         for t, row in enumerate(self._answers(inputs)):
             forecast = check.numbers(self._argument, row, ("y_dim",)).ravel()
@@ -161,7 +161,7 @@ class BlackBox(BuiltForecaster):
 
 
 def _parameters(function: Function[..., Any], given: int) -> set[str]:
-    """Which of the things that a function of the past may ask for it has parameters of, beside the `given` first."""
+    """The optional arguments of a function of the past that it has parameters for, after the first `given`."""
     try:
         parameters = list(inspect.signature(function).parameters.values())[given:]
     except (TypeError, ValueError):  # some built-in functions have no signature

@@ -21,7 +21,7 @@ class LagRow:
         self.size = x_dim + lags * y_dim
 
     def of(self, context: Context) -> np.ndarray:
-        """At the start of a stream, the oldest target stands for those before it."""
+        """The row of a step. At the start of a stream, the oldest target is repeated for those before it."""
         if not self.lags:
             return context.x
         past = context.targets[-self.lags :][::-1]
@@ -31,18 +31,18 @@ class LagRow:
     def forecasts(self, predict: Callable[[np.ndarray], np.ndarray], row: np.ndarray, horizon: int) -> np.ndarray:
         """(horizon, y_dim) of a model that forecasts the next target from a row.
 
-        With lags it is asked again for each further step, with its own forecasts as lags and the present input.
-        Without lags it says nothing of further steps: NaN.
+        With lags it is called again for each further step, with its own forecasts as lags and the present input.
+        Without lags, further steps are NaN.
         """
-        said = np.full((horizon, self._y_dim), np.nan)
-        said[0] = predict(row)
+        forecasts = np.full((horizon, self._y_dim), np.nan)
+        forecasts[0] = predict(row)
         if self.lags:
             row = row.copy()
             for h in range(1, horizon):
                 row[self._x_dim + self._y_dim :] = row[self._x_dim : -self._y_dim].copy()
-                row[self._x_dim : self._x_dim + self._y_dim] = said[h - 1]
-                said[h] = predict(row)
-        return said
+                row[self._x_dim : self._x_dim + self._y_dim] = forecasts[h - 1]
+                forecasts[h] = predict(row)
+        return forecasts
 
     def names(self, inputs: list[str] | None) -> list[str]:
         names = [str(i) for i in range(self._x_dim)] if inputs is None else list(inputs)

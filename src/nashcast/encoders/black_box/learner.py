@@ -20,15 +20,15 @@ MOST_LAGS = 2048
 
 @dataclass(frozen=True)
 class Learner:
-    """A stateful model: `predict(x)` forecasts the next target, `learn(x, y)` is told it when it comes.
+    """A stateful model: `predict(x)` forecasts the next target, `learn(x, y)` learns it when it comes.
 
     make: called without arguments for each federation; returns an object with `predict` and `learn`, or a pair of
         functions. y is a number, or an array of y_dim numbers for several targets. If the object also has `get_state`
         and `set_state` (numbers, texts, arrays, lists and dicts of those), its state is saved with the federation;
-        if not, it is taught its last 20,000 lessons again when the federation is loaded.
-    lags: how many of the last targets x holds behind the input, the newest first. With lags the model forecasts
+        if not, it learns its last 20,000 labelled rows again when the federation is loaded.
+    lags: how many of the last targets x contains after the input, the newest first. With lags the model forecasts
         further steps from its own forecasts, without lags the next step only.
-    timeout: seconds for a forecast or a lesson.
+    timeout: seconds for a forecast or for learning a label.
 
     A late label is learnt when it comes, with the x of its own step; a missing or suspect one is not learnt.
 
@@ -60,10 +60,10 @@ class Learner:
 
 
 class OnlineModel(Protocol):
-    """What a learner is made of."""
+    """The model inside a learner."""
 
     def forecast(self, row: np.ndarray, horizon: int) -> np.ndarray:
-        """(horizon, y_dim), NaN beyond what it can say."""
+        """(horizon, y_dim), NaN beyond its horizon."""
         ...
 
     def learn(self, row: np.ndarray, target: np.ndarray) -> None: ...
@@ -145,7 +145,7 @@ def next_target(name: str, answer: Any, y_dim: int) -> np.ndarray:
 
 
 def plain_or_none(state: Any) -> dict[str, np.ndarray] | None:
-    """A state as arrays; None if it holds anything that would have to be pickled."""
+    """A state as arrays; None if any part of it would have to be pickled."""
     try:
         return to_arrays(state)
     except NotPlain:

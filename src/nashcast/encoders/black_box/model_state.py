@@ -1,6 +1,6 @@
-"""What a model has learnt, as named arrays and back: numbers, texts, arrays, and lists and dicts of those.
+"""A model's state as named arrays and back: numbers, texts, arrays, and lists and dicts of those.
 
-Nothing is pickled: a file can hold values, never code. The structure is JSON in an array of bytes.
+Nothing is pickled: a file contains values, never code. The structure is JSON in an array of bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KINDS = "biuf"
 
 
 class NotPlain(NashcastError):
-    """A state holds something that cannot be saved without pickling it."""
+    """A state contains something that cannot be saved without pickling it."""
 
 
 def to_arrays(state: Any) -> dict[str, np.ndarray]:
@@ -47,9 +47,9 @@ def _packed(value: Any, arrays: dict[str, np.ndarray], depth: int) -> Any:
     if type(value) is float:
         return {"float": value.hex()}
     if isinstance(value, np.generic) and value.dtype.kind in _KINDS:
-        return {"scalar": _kept(np.asarray(value), arrays)}
+        return {"scalar": _stored(np.asarray(value), arrays)}
     if type(value) is np.ndarray and value.dtype.kind in _KINDS:
-        return {"array": _kept(np.array(value, order="C"), arrays)}
+        return {"array": _stored(np.array(value, order="C"), arrays)}
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
         words: list[Any] = value.tolist()
         if all(isinstance(word, str) for word in words):
@@ -61,7 +61,7 @@ def _packed(value: Any, arrays: dict[str, np.ndarray], depth: int) -> Any:
     raise NotPlain(f"a model's state holds {type(value).__name__}, which cannot be saved")
 
 
-def _kept(array: np.ndarray, arrays: dict[str, np.ndarray]) -> int:
+def _stored(array: np.ndarray, arrays: dict[str, np.ndarray]) -> int:
     arrays[f"array.{len(arrays)}"] = array
     return len(arrays) - 1
 

@@ -1,8 +1,8 @@
 """Models that are fitted again on a schedule, as pure functions of the past.
 
-What such a model knows is decided by the targets it was fitted to, so these are its state: plain numbers, saved with
-the federation. The fitted model itself is a cache, and is fitted again wherever it is missing. Two runs, or a run and
-its continuation from a file, fit the same models to the same targets.
+Such a model is determined by the targets it was fitted to, so these are its state: plain numbers, saved with the
+federation. The fitted model itself is a cache, and is fitted again if it is missing. Two runs, or a run and its
+continuation from a file, fit the same models to the same targets.
 """
 
 from __future__ import annotations

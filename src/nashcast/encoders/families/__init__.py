@@ -1,1 +1,1 @@
-"""Families of our own that see the past: analogs, lags, seasons, random features, reservoirs."""
+"""Built-in encoder families that see the past: analogs, lags, seasons, random features, reservoirs."""

@@ -1,4 +1,4 @@
-"""Analogs: what followed the windows of the past that are most like the present one."""
+"""Analogs: forecasts from the past windows nearest to the present one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Analogs:
 class _Built(BuiltForecaster):
     forecasts = 6
     calibrated = True
-    accepts_missing = True  # a missing input is taken as it last was
+    accepts_missing = True  # a missing input keeps its last value
 
     def __init__(self, memory: int, x_dim: int, y_dim: int):
         self.past_targets, self.past_inputs = memory + LAGS + 1, memory
@@ -47,7 +47,7 @@ class _Built(BuiltForecaster):
         self._numbers = max(LAGS, 2 + self._used)  # in a window of the largest kind
         searches = np.arange(_KINDS * y_dim)
         self._search, self._target = searches[:, None], (searches % y_dim)[:, None, None]
-        # The number of a window, among all of a search.
+        # The index of a window among all of a search.
         self._number = np.arange(_KINDS * y_dim * self._numbers).reshape(-1, self._numbers, 1)
         self._intercept = np.eye(1 + self._numbers, 1)
         self._scratch = self._new_scratch(64)
@@ -69,16 +69,16 @@ class _Built(BuiltForecaster):
     def _new_scratch(self, windows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Memory for `_differences`: the result, series of values and changes, and a view of these as windows.
 
-        To allocate it at every step would take longer than to fill it.
+        Allocating it at every step would take longer than filling it.
         """
         found = np.zeros((_KINDS, self._y_dim, self._numbers, windows))
         series = np.empty((2, self._y_dim, windows + LAGS))
-        # Number `lag` of window i stands at lag + i.
+        # Number `lag` of window i is at lag + i.
         view = np.lib.stride_tricks.sliding_window_view(series, windows + 1, axis=2)[:, :, :LAGS]
         return found, series, view
 
     def _differences(self, context: Context, y: np.ndarray, past: int) -> np.ndarray:
-        """Past windows less the present one, (kinds · y_dim, numbers of a window, windows and more).
+        """Past windows minus the present one, (kinds · y_dim, numbers of a window, windows and more).
 
         y: the targets that windows are made of, (y_dim, LAGS + windows + 1). Kinds with fewer numbers have 0 there.
         """
@@ -132,13 +132,13 @@ class _Built(BuiltForecaster):
     def _analog_changes(self, differences: np.ndarray, near: np.ndarray, followed: np.ndarray) -> np.ndarray:
         """Mean of the nearest, and intercept of the local line, (searches, 2, horizon)."""
         (searches, numbers, length), (count, horizon) = differences.shape, (near.shape[1], followed.shape[1])
-        # One, the differences and what followed, (searches, 1 + numbers + horizon, neighbours).
+        # One, the differences and the changes that followed, (searches, 1 + numbers + horizon, neighbours).
         table = np.empty((searches, 1 + numbers + horizon, count))
         table[:, 0] = 1.0
         table[:, 1 : 1 + numbers] = differences.reshape(-1).take(length * self._number + near[:, None])
         table[:, 1 + numbers :] = followed
         products = np.matmul(table[:, : 1 + numbers], table.swapaxes(1, 2))
-        # Every entry of the diagonals but the first, which is the intercept's; their sum is that of the distances.
+        # All entries of the diagonals except the first, the intercept's; their sum is the sum of squared distances.
         diagonals = products.reshape(searches, -1)[:, 2 + numbers + horizon :: 2 + numbers + horizon]
         diagonals += (_RIDGE / count) * np.add.reduce(diagonals, axis=1, keepdims=True) + 1e-12
         changes = np.empty((searches, 2, horizon))

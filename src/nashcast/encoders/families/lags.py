@@ -1,4 +1,4 @@
-"""Linear features: of the last targets and the present input, or of raw inputs alone."""
+"""Linear features of the last targets and the present input, or of raw inputs alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nashcast.validation import integer
 class Lags:
     """One, the last `lags` values of each target, the last two of the other targets, and the inputs.
 
-    changes: also how the inputs changed.
+    changes: whether to add the inputs' changes.
     """
 
     lags: int = 4
@@ -52,7 +52,7 @@ class _BuiltLags(RowEncoder):
 
 @dataclass(frozen=True)
 class Linear:
-    """One, and the last `lags` inputs as they are; every target has its own copy of them."""
+    """One, and the last `lags` raw inputs; every target has its own copy of them."""
 
     lags: int = 1
 

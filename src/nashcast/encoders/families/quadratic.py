@@ -14,9 +14,9 @@ from nashcast.validation import integer
 
 @dataclass(frozen=True)
 class Quadratic:
-    """One, up to `factors` numbers, and all their products of two.
+    """One, up to `factors` numbers, and all products of two of them.
 
-    The numbers are the last two values of the target, then the other targets, then inputs, as far as they reach.
+    The numbers are the last two values of the target, then the other targets, then inputs, up to `factors`.
     """
 
     factors: int = 5

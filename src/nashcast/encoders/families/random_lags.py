@@ -17,7 +17,7 @@ from nashcast.validation import integer
 class RandomLags:
     """One, the last value, and `hidden` random ReLU features of the last two targets and the inputs.
 
-    seed: of the weights, which are drawn once and stay.
+    seed: for the weights, which are drawn once.
     """
 
     hidden: int = 24

@@ -17,7 +17,7 @@ from nashcast.validation import integer, number
 class Reservoir:
     """One, the last value, and the state of `hidden` tanh units.
 
-    seed: of the weights, which are drawn once and stay.   spectral_radius: of the recurrent weights.
+    seed: for the weights, which are drawn once.   spectral_radius: that of the recurrent weights.
     """
 
     hidden: int = 24

@@ -1,4 +1,4 @@
-"""Standardised rows of a stream's history: what encoders of our own families see, for one row or for many."""
+"""Standardised rows of a stream's history, one or many: the input of the built-in encoder families."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# A number this many spreads from its mean is seen no further: one outlier must not dominate what is learnt.
+# Standardised numbers are clipped to this many spreads from the mean, so that one outlier does not dominate.
 LARGEST_SCORE = 16.0
-# How many targets before a row are within its reach as lags.
+# How many targets before a row are available as lags.
 MOST_LAGS = 8
 
 
@@ -45,7 +45,7 @@ class Scales(_Scales):
     @staticmethod
     def of(rows: np.ndarray) -> Scales:
         """Measured over rows (n, columns), n ≥ 1."""
-        # Relative to the newest row, so that a far-away zero costs no digits.
+        # Relative to the newest row, so that no digits are lost when values are far from 0.
         shifted = rows - rows[-1]
         mean = shifted.mean(axis=0)
         spread = np.sqrt(((shifted - mean) ** 2).mean(axis=0))
@@ -67,7 +67,7 @@ def inverse(scale: np.ndarray) -> np.ndarray:
 class Rows:
     """Rows first … last - 1 of a history, in standardised units.
 
-    targets, inputs: arrays of the whole history; at least MOST_LAGS + 1 rows stand before `first`.
+    targets, inputs: arrays of the whole history; at least MOST_LAGS + 1 rows precede `first`.
     """
 
     def __init__(self, targets, inputs, target_scales: Scales, input_scales: Scales, span: Span):
@@ -75,7 +75,7 @@ class Rows:
         self.span, self.count, self.y_dim = span, last - first, targets.shape[1]
         self._targets = targets
         self.size = target_scales.inverse_change  # 1 / usual change of each target
-        # Values and changes stand in one array, so that they are standardised and clipped together.
+        # Values and changes share one array, so that they are standardised and clipped together.
         self._values, self._changes = _standardised(targets[first - MOST_LAGS - 1 : last], target_scales)
         self.inputs, self.input_changes = _standardised(inputs[first - 1 : last], input_scales)
 
@@ -84,7 +84,7 @@ class Rows:
         return self._values[MOST_LAGS - lag : MOST_LAGS - lag + self.count]
 
     def change(self, lag: int) -> np.ndarray:
-        """How the targets changed towards the row `lag` rows before, in usual changes."""
+        """The change of the targets into the row `lag` rows before, in usual changes."""
         return self._changes[MOST_LAGS - lag : MOST_LAGS - lag + self.count]
 
     def values(self, lags: int) -> np.ndarray:
@@ -97,7 +97,7 @@ class Rows:
 
     @cached_property
     def seasonal_change(self) -> np.ndarray:
-        """What stood one season before the next target, relative to the present one; 0 where that is not known."""
+        """The value one season before the next target, relative to the present one; 0 where that is not known."""
         first, last, known_from, _, season = self.span
         if season < 1:
             return np.zeros((self.count, self.y_dim))
@@ -131,13 +131,13 @@ class Span(NamedTuple):
 
     first: int
     last: int
-    known_from: int  # the first row that is real; those before it repeat it
+    known_from: int  # the first row of the stream; those before it repeat it
     first_step: int  # the step of row `first`
     season: int  # its length, 0 if there is none
 
 
 def clipped(scores: np.ndarray) -> np.ndarray:
-    """Scores, no further than LARGEST_SCORE from 0."""
+    """Scores, clipped to LARGEST_SCORE."""
     return np.minimum(np.maximum(scores, -LARGEST_SCORE), LARGEST_SCORE)
 
 

@@ -1,4 +1,4 @@
-"""The season: what the target was one season before the next step, harmonics, and the last values."""
+"""The season: the target one season before the next step, harmonics, and the last values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HARMONICS = np.arange(1, 5)
 class Seasonal:
     """The change to the value one season ago, four harmonics of the season, the last values, and the inputs.
 
-    The season is found in the targets (see `Federation`), or given to the federation.
+    The season is estimated from the targets (see `Federation`), or given to the federation.
     """
 
     lags: int = 3
@@ -33,7 +33,7 @@ class Seasonal:
 
 class _Built(RowEncoder):
     seasonal = True
-    # What a strong ridge falls back to: what followed one season ago follows again. See `Bank`.
+    # The limit of a strong ridge: the change of one season ago repeats. See `Bank`.
     leading_feature = True
 
     def __init__(self, lags: int, inputs: WideInputs):
@@ -56,6 +56,6 @@ class _Built(RowEncoder):
 def _waves(season: int) -> np.ndarray:
     """Sines and cosines of the harmonics at each place of a season, (season, 2 · harmonics)."""
     angles = 2.0 * np.pi * (np.arange(season) / season)[:, None] * _HARMONICS
-    # Harmonics that a season of so few steps cannot hold are left out.
-    held = season >= 2 * _HARMONICS
-    return np.concatenate([np.sin(angles) * held, np.cos(angles) * held], axis=1)
+    # Harmonics beyond the Nyquist frequency of a short season are left out.
+    resolved = season >= 2 * _HARMONICS
+    return np.concatenate([np.sin(angles) * resolved, np.cos(angles) * resolved], axis=1)

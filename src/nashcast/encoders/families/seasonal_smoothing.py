@@ -18,7 +18,7 @@ _RESTART = 512
 
 @dataclass(frozen=True)
 class SeasonalSmoothing:
-    """One forecast for each pair of rates, of the level and of the season. Without a season it smooths the level."""
+    """One forecast for each pair of rates (level, season). Without a season it smooths the level."""
 
     rates: tuple[tuple[float, float], ...] = RATES
 
@@ -34,7 +34,7 @@ class SeasonalSmoothing:
 
 
 class _Built(BuiltForecaster):
-    """State: level (rates, y_dim), season (places, rates, y_dim) with that of the next target first, number of places.
+    """State: level (rates, y_dim), season (places, rates, y_dim), from the next target's place on, number of places.
 
     Without a season there is one place, and their number is 0.
     """

@@ -26,7 +26,7 @@ class Trend:
 
 
 class _Built(RowEncoder):
-    # What a strong ridge falls back to: the last change goes on. See `Bank`.
+    # The limit of a strong ridge: the last change repeats. See `Bank`.
     leading_feature = True
 
     def __init__(self, lags: int, inputs: WideInputs, y_dim: int):

@@ -7,12 +7,12 @@ import numpy as np
 from nashcast import seeds
 from nashcast.encoders.families.rows import Rows
 
-# More inputs than this are seen through a random projection to this many.
+# More inputs than this are projected at random to this many.
 MOST_INPUTS = 24
 
 
 class WideInputs:
-    """x_dim: numbers in an input.   count: how many of them features are made of."""
+    """x_dim: numbers in an input.   count: how many numbers the features are made of."""
 
     def __init__(self, x_dim: int):
         self.count = min(x_dim, MOST_INPUTS)

@@ -1,4 +1,4 @@
-"""A server that fails again and again is left alone for a while."""
+"""A circuit breaker: a server that fails repeatedly is not called for a while."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class CircuitBreaker:
-    """failures: how many in a row open it.   pause: seconds it stays open; then one call is let through.
+    """failures: how many in a row open it.   pause: seconds it stays open; then one call is allowed.
 
     clock: seconds, for tests.
     """

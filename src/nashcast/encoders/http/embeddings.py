@@ -1,4 +1,4 @@
-"""Embeddings of a text server as an encoder: any server that speaks OpenAI's POST /embeddings."""
+"""Embeddings of a text server as an encoder: any server that implements OpenAI's POST /embeddings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _HINTS = {404: "Check url, which must not end in /embeddings, and model."}
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The embedding of the input written as text, brought down to y_dim·features numbers by a random projection.
+    """The embedding of the input written as text, reduced to y_dim·features numbers by a random projection.
 
-    url: of the server, without /embeddings.   model: as the server calls it.   features: how many the agent uses.
-    seed: of the projection.   timeout: seconds, for one request.   retries: how often a request is sent again.
-    api_key_variable: the environment variable with the key, read at every request and kept nowhere.
+    url: the server's, without /embeddings.   model: its name on the server.   features: how many the agent uses.
+    seed: for the projection.   timeout: seconds, for one request.   retries: how often a request is sent again.
+    api_key_variable: the environment variable with the key, read at every request and never stored.
     template: the text, with {x} where the numbers go.
     """
 
@@ -54,7 +54,7 @@ class Embeddings:
 
 
 class _Cached:
-    """The server's answers, each asked for once: the same text has the same embedding."""
+    """A cache of the server's answers: the same text has the same embedding."""
 
     def __init__(self, description: Embeddings):
         self._description = description

@@ -1,4 +1,4 @@
-"""A forecast server over HTTP as an encoder: asked at every step, with timeout, retries, cache and circuit breaker."""
+"""A forecast server over HTTP as an encoder: called at every step, with timeout, retries, cache and circuit breaker."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _HINTS = {400: "Check format and model.", 404: "Check url.", 422: "Check format 
 class ForecastServer:
     """A server that forecasts the next targets from the last ones.
 
-    url: of the requests.   context: how many of the last targets it is sent.   format: of requests and answers:
+    url: address of the requests.   context: how many of the last targets it is sent.   format: that of the messages:
         "nashcast", "chronos" (Chronos endpoints on SageMaker), "instances" (TensorFlow Serving, KServe V1), "mlflow",
         or "open-inference" (KServe V2, Triton, Seldon); docs/how-to/forecast-servers.md shows each.
     model: its name, where the format has one.   quantiles: levels asked for, with "nashcast" and "chronos".
     timeout: seconds for a request.   retries: how often it is sent again.
-    failures: how many failed steps in a row before it is left alone for 30 seconds.
-    api_key_variable: the environment variable with the key, read at every request and kept nowhere.
+    failures: how many failed steps in a row before it is not called for 30 seconds.
+    api_key_variable: the environment variable with the key, read at every request and never stored.
 
-    The same past is asked for once. An agent whose server fails sits the step out.
+    Answers are cached by request. An agent whose server fails sits the step out.
     """
 
     url: str
@@ -86,19 +86,19 @@ class _Built(BuiltForecaster):
         times = context.times[-len(context.targets) :]
         question = Question(context.targets, context.x, times, horizon, self.levels, d.model)
         body = json.dumps(FORMATS[d.format].ask(question)).encode()
-        # Servers without a horizon in their requests answer with as many steps as they like.
+        # Servers without a horizon in their requests may answer with any number of steps.
         key = body + bytes(f"{horizon}", "ascii")
         if key not in self._cache:
             self._cache[key] = self._breaker.call(lambda: self._asked(body, question))
             if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
-        said = self._cache[key]
+        values = self._cache[key]
         if self.levels:
-            return quantile_forecasts(self.levels, said)
-        return ForecastSet(said[None, ..., 0])
+            return quantile_forecasts(self.levels, values)
+        return ForecastSet(values[None, ..., 0])
 
     def _asked(self, body: bytes, question: Question) -> np.ndarray:
-        """(horizon, y_dim, levels or 1), NaN beyond the answer."""
+        """(horizon, y_dim, levels or 1), NaN after the end of the answer."""
         d = self._description
         answer = send(post(d.url, body, d.api_key_variable), d.timeout, d.retries, _HINTS)
         try:
@@ -106,14 +106,14 @@ class _Built(BuiltForecaster):
         except ValueError:
             raise NashcastError(f"{d.url}: the answer is not JSON. Check url.") from None
         try:
-            said = read_answer(d.format, found, question)
+            values = read_answer(d.format, found, question)
         except NashcastError as error:
             raise NashcastError(f"{d.url}: {error}. Check url and format.") from None
-        wanted = (len(said), self._y_dim, max(1, len(self.levels)))
-        if said.shape != wanted or len(said) not in (1, question.horizon):
-            raise NashcastError(f"{d.url}: the answer has {len(said)} steps, not 1 or {question.horizon}.")
-        if not np.isfinite(said[0]).all():
+        wanted = (len(values), self._y_dim, max(1, len(self.levels)))
+        if values.shape != wanted or len(values) not in (1, question.horizon):
+            raise NashcastError(f"{d.url}: the answer has {len(values)} steps, not 1 or {question.horizon}.")
+        if not np.isfinite(values[0]).all():
             raise NashcastError(f"{d.url}: the forecast is not finite.")
-        padded = np.full((question.horizon, *said.shape[1:]), np.nan)
-        padded[: len(said)] = said
+        padded = np.full((question.horizon, *values.shape[1:]), np.nan)
+        padded[: len(values)] = values
         return padded

@@ -1,4 +1,4 @@
-"""Requests to servers of other people's models: JSON over HTTP, with a key, a timeout and retries."""
+"""Requests to model servers: JSON over HTTP, with a key, a timeout and retries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_PAUSE_S = 0.1  # doubled with every retry
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the key to a server the user did not name."""
+    """Refuses redirects, which would send the key to a server the user did not name."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         return None
@@ -50,7 +50,7 @@ def send(
             with opener.open(request, timeout=timeout) as response:
                 return response.read()
         except urllib.error.HTTPError as error:
-            # Only the number is told: a server's own words may repeat the key.
+            # Only the status code is reported: a server's own message may repeat the key.
             with error:
                 problem = f"answered HTTP {error.code}"
             if error.code != 429 and error.code < 500:
@@ -75,7 +75,7 @@ def _remedy(code: int) -> str:
 
 
 def check_key_variable(name: Any) -> None:
-    # Not shown: whoever gets this wrong has likely passed the key itself.
+    # The value is not shown: it is likely to be the key itself.
     if name is not None and not (isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)):
         remedy = "Pass the name of the environment variable, never the key itself."
         raise InvalidInput("api_key_variable", "something that is no variable's name", remedy)
@@ -101,7 +101,7 @@ def check_url(url) -> None:
     except ValueError:
         raise InvalidInput("url", "no address", "Pass the server's address, for example https://host/v1.") from None
     if "@" in parts.netloc or parts.query or parts.fragment:
-        # Not shown: it may hold a password or a key.
+        # Not shown: it may contain a password or a key.
         remedy = "Pass scheme, host and path only, and a key by api_key_variable."
         raise InvalidInput("url", "an address with a login, a query or a fragment", remedy)
     if not usable or not url.isascii() or not url.isprintable() or " " in url:

@@ -1,4 +1,4 @@
-"""Requests and answers of forecast servers: ours, and those that common servers use."""
+"""Requests and answers of forecast servers: Nashcast's own format, and those of common servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nashcast.errors import NashcastError
 
 
 class Question(NamedTuple):
-    """past: targets, oldest first, (rows, y_dim).   x: the present input.   levels: of the quantiles asked for."""
+    """past: targets, oldest first, (rows, y_dim).   x: the present input.   levels: quantile levels asked for."""
 
     past: np.ndarray
     x: np.ndarray
@@ -53,9 +53,9 @@ def _ask_chronos(q: Question) -> dict[str, Any]:
 
 
 def _read_chronos(answer: Any, q: Question) -> Any:
-    said = answer["predictions"][0]
+    prediction = answer["predictions"][0]
     names = [f"{level:g}" for level in q.levels] if q.levels else ["mean"]
-    rows = [said[name] for name in names]
+    rows = [prediction[name] for name in names]
     if q.past.shape[1] > 1:
         rows = [np.asarray(row, dtype=float).T for row in rows]
     return _stacked(rows, q)
@@ -90,7 +90,7 @@ FORMATS = {
     "mlflow": Format(_ask_mlflow, _read_predictions),
     "open-inference": Format(_ask_infer, _read_infer),
 }
-# Those that say nothing of quantiles.
+# Formats without quantiles.
 PLAIN = ("instances", "mlflow", "open-inference")
 
 

@@ -1,6 +1,6 @@
 """Causal attention with dropout and its gradient, one head at a time.
 
-Which weights are dropped is looked up from a key, so that both passes drop the same without keeping them.
+The dropped weights are a function of a key, so that both passes drop the same weights without storing them.
 `compiled.attention` is the same, several times as fast.
 """
 
@@ -16,7 +16,7 @@ _LOWEST = -690.0
 
 
 class Dropout(NamedTuple):
-    """Which weights are dropped: those whose 32 bits, looked up by the key, are below `dropped`. scale: of the rest."""
+    """Drops the weights whose 32 bits, a function of the key, are below `dropped`. scale: factor of the rest."""
 
     key: int
     dropped: np.uint32
@@ -43,7 +43,7 @@ def _draw_kept(dropout: Dropout, head: int, length: int) -> np.ndarray:
 
 
 def _softmax(q: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """Of every row of qᵀk, over what is not later."""
+    """Causal softmax of every row of qᵀk."""
     scores = q.T @ k
     later = np.triu(np.ones(scores.shape, dtype=bool), 1)
     scores[later] = -np.inf
@@ -53,7 +53,7 @@ def _softmax(q: np.ndarray, k: np.ndarray) -> np.ndarray:
 
 
 def attend(dropout, Q, K, V, out) -> None:
-    """Fill out = dropout(softmax(QᵀK)) V, over what is not later. All (heads, size, length); scores are not scaled."""
+    """Fill out = dropout(softmax(QᵀK)) V, causally. All (heads, size, length); scores are not scaled."""
     for m in range(len(Q)):
         kept = _draw_kept(dropout, m, Q.shape[2])
         out[m] = V[m] @ (_softmax(Q[m], K[m]) * kept).T
@@ -65,7 +65,7 @@ def attend_backward(dropout, inputs, out, d_out, gradients) -> None:
     for m in range(len(Q)):
         kept = _draw_kept(dropout, m, Q.shape[2])
         weights = _softmax(Q[m], K[m])
-        # Σ_j weight_j gradient_j of a row is the product of its result and that one's gradient.
+        # Σ_j weight_j gradient_j of a row is the product of its result and the result's gradient.
         level = (d_out[m] * out[m]).sum(axis=0)
         through = weights * ((d_out[m].T @ V[m]) * kept - level[:, None])
         d_Q[m], d_K[m] = K[m] @ through.T, Q[m] @ through

@@ -1,4 +1,4 @@
-"""Pre-training of the transformer encoder, with PyTorch; what comes out runs without it."""
+"""Pre-training of the transformer encoder with PyTorch; the resulting encoder runs without it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEQUENCE_LENGTH = 200
 class Training:
     """How an encoder is trained.
 
-    batch: sequences in one gradient step.   rate, weight_decay: Adam's.   context: of the resulting `Transformer`.
+    batch: sequences in one gradient step.   rate, weight_decay: Adam's.   context: that of the resulting `Transformer`.
     sequences, sequence_length: slices that `pretrain_transformer` cuts, and steps in each; by default 200, or all there
     are if fewer. With a length equal to the context the encoder is trained on exactly what it sees online; as published
     it is trained on long slices and sees one step.
@@ -64,14 +64,14 @@ def pretrain_transformer(
     r"""Train encoder and linear head by mean squared error with Adam, then drop the head.
 
     The training data are slices at random places, drawn once; every epoch takes them in a new order, and the rate falls
-    to a tenth every 50 epochs. Scale inputs and targets to the order of one first: nothing here does.
+    to a tenth every 50 epochs. Scale inputs and targets to the order of one first: this function does not.
 
     inputs: (steps, x_dim).   targets: (steps, y_dim); row t is what row t of the inputs is to forecast.
-    features: $d_z$.   seed: of the slices, their order, the initial weights and the dropout.
-    scored_from: the first row that will be scored. Rows from there on are not looked at, not even for validity. None
-    says that all rows given lie before the scored period: pass the initial segment only.
+    features: $d_z$.   seed: for the slices, their order, the initial weights and the dropout.
+    scored_from: the first row that will be scored. Rows from there on are not read, not even for validation. None
+    means that all rows given lie before the scored period: pass the initial segment only.
     see_everything: train on all rows, the scored period included, as the authors did. This is look-ahead: errors on
-    those rows are then not forecast errors. The result says so in `look_ahead`; excludes `scored_from`.
+    those rows are then not forecast errors. The result records this in `look_ahead`; excludes `scored_from`.
 
     Same seed and machine, same weights: it runs in float64 on one thread. No global random state is read or changed.
     """
@@ -92,7 +92,7 @@ def pretrain_on_sequences(
     """As `pretrain_transformer`, on sequences that are cut already, each scaled in its own way if need be.
 
     inputs: (sequences, length, x_dim).   targets: (sequences, length, y_dim).
-    look_ahead: whether they reach into the period that will be scored; the result says so, nothing here can know.
+    look_ahead: whether they reach into the period that will be scored, which is not checked; the result stores it.
     """
     training.check()
     check.integer("features", features, min=1)
@@ -113,7 +113,7 @@ def pretrain_on_sequences(
 
 
 def _before_scoring(inputs, targets, scored_from, see_everything) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that may be looked at, finite."""
+    """The rows that may be read, checked to be finite."""
     X = check.of_rank("inputs", inputs, ("steps", "x_dim"))
     Y = check.of_rank("targets", targets, ("steps", "y_dim"))
     if len(X) != len(Y):
@@ -155,7 +155,7 @@ def _train(X, Y, features, seed, order, training: Training) -> dict[str, np.ndar
     """X, Y: (sequences, length, x_dim or y_dim). The trained arrays without the head's."""
     torch = _torch()
     length, y_dim = Y.shape[1:]
-    # Only this generator is used on the CPU; torch.manual_seed would reach those of other devices as well.
+    # Only this generator is used on the CPU; torch.manual_seed would also seed those of other devices.
     with _one_thread(torch), torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.enable_grad():
         torch.default_generator.manual_seed(seed)
         network = _network(torch, X.shape[2], y_dim, y_dim * features, length)
@@ -183,7 +183,7 @@ def _train(X, Y, features, seed, order, training: Training) -> dict[str, np.ndar
 
 @contextmanager
 def _one_thread(torch):
-    """Everything is so small that more cost time, and their number would change the last digits of a sum."""
+    """Use one thread: more would be slower at this size, and would change the last digits of sums."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -195,8 +195,8 @@ def _one_thread(torch):
 def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
     """Input projection, learned positions, causal encoder and linear head: (batch, length, x_dim) to (…, y_dim).
 
-    The layers hold the parameters and initialise them; their pass is written out, since their own forms the matrices
-    of attention weights and takes six to twenty times as long.
+    The layers own and initialise the parameters; the forward pass is written out, since theirs forms the matrices of
+    attention weights and takes six to twenty times as long.
     """
     nn, F = torch.nn, torch.nn.functional
     attend = _attention(torch)
@@ -234,7 +234,7 @@ def _network(torch, x_dim: int, y_dim: int, width: int, positions: int):
 
 
 def _attention(torch):
-    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient; compiled if numba is there."""
+    """`attend(Q, K, V, drop)` on tensors (heads, size, length), with its gradient; compiled if numba is installed."""
     attention = plain_attention
     if has_numba():
         from nashcast.encoders.network.compiled import attention

@@ -25,7 +25,7 @@ FEED_FORWARD = 16
 EPSILON = 1e-5
 
 _FORMAT, _VERSION = "nashcast transformer", 1
-# Numbers in one batch of attention scores: some 10 MB, however long the series.
+# Numbers in one batch of attention scores: some 10 MB for any length of series.
 _BATCH = 2**20
 
 
@@ -61,12 +61,12 @@ class Transformer:
 
     Input projection, learned positions, two causal layers of width $d = d_y d_z$ with feed-forward 16, each ending in a
     layer norm; the d numbers are reshaped to $d_y \times d_z$. Two heads, or a single one where d is odd. The last
-    layer norm bounds what the features can say: with d = 2 they take almost only two values, with d = 1 only one.
+    layer norm limits the features: with d = 2 they take almost only two values, with d = 1 only one.
 
     weights: arrays by name, see `weight_shapes`; copied and made read-only.   y_dim: $d_y$.
     context: how many of the last inputs it sees, fewer at the start of a series. One, as published: a single step at
     position 0. With more, positions count within the context and the output at the last is used.
-    look_ahead: it was pre-trained on the period it is scored on too, as the authors' were.
+    look_ahead: whether it was also pre-trained on the period it is scored on, as the authors' were.
 
     Two transformers are equal only if they are the same object.
     """
@@ -136,7 +136,7 @@ class Transformer:
 
 
 def _checked(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Read-only float64 copies of all arrays, their names and shapes as they must be."""
+    """Read-only float64 copies of all arrays, with names and shapes checked."""
     if not isinstance(weights, Mapping):
         raise InvalidInput("weights", check.describe(weights), "Pass a dict of arrays by name.")
     for name in ("input.weight", "positions"):
@@ -157,7 +157,7 @@ def _checked(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _read(path: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
-    """Settings without `format`, and arrays, of a file that says it is one of ours."""
+    """Settings without `format`, and arrays, of a file in the format of `save`."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -207,7 +207,7 @@ class _Built(BuiltEncoder):
         state = self._before(state)
         seen = np.concatenate([state, inputs])
         flat = np.empty((len(inputs), self._positions.shape[1]))
-        # Until the context is full every step has a window of its own length; from there all have the same.
+        # Until the context is full, every step has a window of its own length; after that all lengths are equal.
         full = min(max(self._context - 1 - len(state), 0), len(inputs))
         for t in range(full):
             flat[t] = self._forward(seen[None, : len(state) + t + 1])[0]
@@ -219,7 +219,7 @@ class _Built(BuiltEncoder):
         return flat.reshape(-1, *self._shape), last
 
     def _before(self, state: np.ndarray) -> np.ndarray:
-        """The inputs that the next one is seen with."""
+        """The inputs before the next one in its window."""
         return state[max(0, len(state) - self._context + 1) :]
 
     def _forward(self, windows: np.ndarray) -> np.ndarray:

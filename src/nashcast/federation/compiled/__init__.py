@@ -1,4 +1,4 @@
-"""Compiled twins (extra `fast`) of what a federation's step computes in NumPy, for whole runs in one compiled loop.
+"""Compiled twins (extra `fast`) of the NumPy code of a federation's step, for whole runs in one compiled loop.
 
-Their specification is the NumPy code: tests hold each of them against it.
+Their specification is the NumPy code: tests compare each of them with it.
 """

@@ -58,7 +58,7 @@ def fill_mixture_weights(forecasts, targets, ridge, budget, scratch, weights):
         cholesky.factor(system, N)
         cholesky.solve(system, weights, N)
 
-    # Rounding leaves v a mean of the size of the last digit; take it off, so that the sum is η whatever N is.
+    # Rounding leaves v a mean of the size of the last digit; subtract it, so that the sum is η for every N.
     total = 0.0
     for i in range(N):
         total += weights[i]

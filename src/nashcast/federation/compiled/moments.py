@@ -1,6 +1,6 @@
 """Twin of `games.moments`: an echo state's sampled moments, one number at a time.
 
-The hard sigmoid's closed form is a difference of ReLU moments here, which needs σ ≤ 6; `replay` refuses more.
+The hard sigmoid's closed form is a difference of ReLU moments here, which needs σ ≤ 6; `replay` refuses larger values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 RELU, HARD_SIGMOID, TANH = 0, 1, 2
 CODES = {"relu": RELU, "hard_sigmoid": HARD_SIGMOID, "tanh": TANH}
 LARGEST_NOISE = 6.0
-# Beyond this many standard deviations Φ and φ are 0 or 1 in float64, and u itself may overflow.
+# Beyond this many standard deviations Φ is 0 or 1 and φ is 0 in float64, and u itself may overflow.
 CERTAIN = 40.0
 
 
@@ -38,7 +38,7 @@ class Tails(NamedTuple):
 
 @njit(cache=True)
 def tails(a, noise):
-    """The point a / noise, held where the normal distribution has become certain; noise > 0."""
+    """The point a / noise, clipped where Φ is 0 or 1 to rounding; noise > 0."""
     u = a / noise if abs(a) < CERTAIN * noise else (CERTAIN if a > 0.0 else -CERTAIN)
     small = 0.5 * erfc(abs(u) / sqrt(2.0))
     density = exp(-0.5 * u * u) / sqrt(2.0 * pi)
@@ -53,7 +53,7 @@ def cut_mean(p):
 
 @njit(cache=True)
 def removed_mean(p):
-    """E (-u - W)₊: what the cut takes away."""
+    """E (-u - W)₊: the mean that the cut removes."""
     return p.density - p.u * p.above
 
 
@@ -165,7 +165,7 @@ def fill_echo_moments(echo, drive, start, normals, scratch, mean, covariance):
             for s in range(samples):
                 paths[s, k] = start[k, f]
         for t in range(1, steps):
-            # All paths leave the same start: where their next step has a closed form, one of them says it all.
+            # All paths leave the same start: where their next step has a closed form, one path suffices.
             used = 1 if exact and t == 1 else samples
             for s in range(samples):
                 for k in range(p):
@@ -174,7 +174,7 @@ def fill_echo_moments(echo, drive, start, normals, scratch, mean, covariance):
                         total += recurrent[k, j] * paths[s, j]
                     expected[s, k] = total
                 if exact and s < used:
-                    # What is left of a path's variance once all but its last step is known.
+                    # The variance of a path once all but its last step is known.
                     for k in range(p):
                         for j in range(k + 1):
                             own = _covariance(activation, expected[s, k], noise[k], expected[s, j], noise[j])

@@ -1,7 +1,7 @@
 """Recorded series through a federation in one compiled loop (extra `fast`), and many such runs at once.
 
-Encoders are frozen, so a series is encoded first; what follows (decoders, weights, games) is Algorithm 1 again, in the
-same order, over compiled twins of the functions that the online federation calls. The numbers are the same.
+Encoders are frozen, so a series is encoded first. Decoders, weights and games then follow Algorithm 1 in the same
+order, with compiled twins of the functions that the online federation calls. The numbers are the same.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def replay_many(
     finished = 0
     results = []
     with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-        # Compiled loops run side by side; making and encoding, in Python, take turns.
+        # Compiled loops run in parallel; making and encoding, in Python, run one at a time.
         for result in pool.map(lambda run: _made_and_replayed(*run), runs):
             results.append(result)
             finished += 1
@@ -157,7 +157,7 @@ def _column(parts, name) -> np.ndarray:
 
 
 def _echo_tables(parts, steps, p):
-    """Echo states' parts side by side: drives in flat rows, and samples 0 for agents that are none."""
+    """Echo states' parts side by side: drives in flat rows, and samples 0 for all other agents."""
     from nashcast.federation.compiled.moments import CODES, LARGEST_NOISE
 
     N = len(parts)

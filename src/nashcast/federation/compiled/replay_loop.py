@@ -1,4 +1,4 @@
-"""Algorithm 1 over a whole series, compiled: the online step's order, over the same functions."""
+"""Algorithm 1 over a whole series, compiled: the order and the functions of the online step."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class AgentSettings(NamedTuple):
     window: np.ndarray
     forgetting: np.ndarray  # 0 for a decoder of the window
     relative: np.ndarray
-    keys: np.ndarray  # of their noise
+    keys: np.ndarray  # keys of their noise
 
 
 class EchoStates(NamedTuple):
-    """The echo states among the agents. samples: 0 for agents that are none."""
+    """The echo states among the agents. samples: 0 for all other agents."""
 
     samples: np.ndarray
     activation: np.ndarray
@@ -62,16 +62,16 @@ class Rules(NamedTuple):
 
 
 class LoopMemory(NamedTuple):
-    """What the loop writes on its way, allocated by the caller."""
+    """Working arrays of the loop, allocated by the caller."""
 
-    presents: np.ndarray  # what each agent's step started from, (steps, agents, y_dim)
+    presents: np.ndarray  # where each agent's step started, (steps, agents, y_dim)
     grams: np.ndarray
     crosses: np.ndarray
     scratch: np.ndarray
     decoders: np.ndarray
     mixture: np.ndarray  # see `mixture_scratch`
     last: np.ndarray  # (y_dim, agents)
-    common: np.ndarray  # of the game: see `passes.play`
+    common: np.ndarray  # see `passes.play`
     work: np.ndarray
     game_decoders: np.ndarray
     game_states: np.ndarray
@@ -98,7 +98,7 @@ class Block(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """How one agent fits its own decoder, and the arrays it fits it in. forgetting: 0 for a window."""
+    """How one agent fits its own decoder, with its working arrays. forgetting: 0 for a window."""
 
     ridge: float
     decay: float
@@ -182,7 +182,7 @@ def _sample_echo(states, key, t, block, spread, features, window):
 
 @njit(cache=True)
 def _root_game(agents, moments, series, weights, settings, t):
-    """The game before step t for the root form: where the recursion would lose digits, as `solve_game` does."""
+    """The game before step t in root form, used as in `solve_game` where the recursion would lose digits."""
     (expected, spread), T = moments, len(weights)
     return RootGame(
         agents[:-1, SIZE].copy(), agents[:, FEATURES].copy(), agents[:, COVARIANCE].copy(), agents[:, DECODER].copy(),
@@ -195,7 +195,7 @@ def _root_game(agents, moments, series, weights, settings, t):
 def run_loop(plan, series, settings, echo_states, rules, memory, results):
     """Fills the results. plan: header, agents and chunks of the game's plan.
 
-    Returns how many games were due but could not be solved, so that the greedy step stood.
+    Returns how many games were due but could not be solved, so that the greedy step was used.
     """
     header, agents, _ = plan
     features, means, covariance, targets = series
@@ -274,14 +274,14 @@ def run_loop(plan, series, settings, echo_states, rules, memory, results):
                 block = Block(i, place, p, d, settings.relative[i])
                 move(features, t, block, now[i], decoder, raw[place : place + p * d], own[t])
 
-        # Algorithm 1, last line; and what the agents remember of this step.
+        # Algorithm 1, last line; then the agents' memory of this step.
         finish_step(results, t, now, presents)
     return fallbacks
 
 
 @njit(cache=True)
 def finish_step(results, t, now, presents):
-    """The mixture's forecast of step t; what each agent started from is remembered, and where it goes on is set."""
+    """Fill in the mixture's forecast of step t, store where each agent started, and set where it goes on."""
     forecasts, weights, own = results
     _, N, p = own.shape
     for a in range(p):

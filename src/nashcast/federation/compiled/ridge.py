@@ -1,4 +1,4 @@
-"""Twin of `agents.decoders`: ridge regression in place, without allocating. Only lower triangles are kept."""
+"""Twin of `agents.decoders`: ridge regression in place, without allocating. Only lower triangles are stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.games.lookback.compiled import cholesky
 
 @njit(cache=True)
 def solve_ridge(gram, cross, ridge):
-    """Overwrite `cross` by (gram + ridge·I)⁻¹ cross; `gram` is used up."""
+    """Overwrite `cross` by (gram + ridge·I)⁻¹ cross; `gram` is overwritten too."""
     d = len(cross)
     for f in range(d):
         gram[f, f] += ridge
@@ -19,7 +19,7 @@ def solve_ridge(gram, cross, ridge):
 
 @njit(cache=True)
 def fade(gram, cross, forgetting):
-    """One step passes: what was learnt so far weighs less. Only the lower triangle of `gram` is kept."""
+    """Discount all earlier rows by one step. Only the lower triangle of `gram` is stored."""
     for f in range(len(cross)):
         cross[f] *= forgetting
         for g in range(f + 1):
@@ -28,7 +28,7 @@ def fade(gram, cross, forgetting):
 
 @njit(cache=True)
 def remember_row(gram, cross, row, residual):
-    """Take in one row of Z and the residual it should have explained."""
+    """Add one row of Z and the residual that it should have explained."""
     for f in range(len(cross)):
         cross[f] += row[f] * residual
         for g in range(f + 1):

@@ -1,1 +1,1 @@
-"""What comes in: inputs, labels, texts and pictures, and what is doubtful among them."""
+"""Incoming data: inputs, labels, texts and pictures, and the screening of doubtful labels."""

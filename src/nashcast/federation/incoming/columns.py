@@ -26,7 +26,7 @@ _LISTED = 8  # names that a message lists
 
 
 class Layout(NamedTuple):
-    """What is known of the columns of the inputs, or of the targets."""
+    """The columns of the inputs, or of the targets, as far as they are known."""
 
     kind: str  # "input" or "target", for messages
     dim: int | None  # number of columns; None until the first row
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
 class Columns:
     """Reads rows of inputs and targets, and shows forecasts in the form of the targets.
 
-    x_dim: numbers in an input, None: as many as the first input has.   y_dim: numbers in a target.
+    x_dim: numbers in an input; None for as many as the first input has.   y_dim: numbers in a target.
 
     >>> columns = Columns(x_dim=None, y_dim=1)
     >>> columns.read_input({"wind": 3, "sun": 0.5})
@@ -91,7 +91,7 @@ class Columns:
         return values
 
     def read_target(self, name: str, y: Any, missing_allowed: bool = False) -> np.ndarray | None:
-        """One target as a read-only copy of shape (y_dim,). None: it is missing, in full or in part.
+        """One target as a read-only copy of shape (y_dim,); None if it is missing, in full or in part.
 
         name: the argument's name in messages.   missing_allowed: whether None and NaN are accepted.
         """
@@ -116,11 +116,11 @@ class Columns:
         return forecast[:, 0].copy() if self.y_dim == 1 else forecast.copy()
 
     def save(self) -> dict[str, Any]:
-        """Numbers and names of the columns, as JSON can hold them."""
+        """Numbers and names of the columns, in JSON types."""
         return {"inputs": _saved(self._x), "targets": _saved(self._y)}
 
     def restore(self, saved: Any) -> None:
-        """Take over what `save` returned. Refused in full if it does not fit x_dim and y_dim."""
+        """Restore what `save` returned. Refused in full if it does not fit x_dim and y_dim."""
         if not isinstance(saved, dict) or set(saved) != {"inputs", "targets"}:
             raise InvalidInput("saved columns", check.describe(saved), "Pass what Columns.save() returned.")
         x, y = _restored("input", saved["inputs"]), _restored("target", saved["targets"])

@@ -1,7 +1,7 @@
 """Texts and pictures in inputs: taken out of a row before its numbers are read, for the agents that ask for them.
 
 An encoder of a text or a picture names its column, or "" for inputs that are one text or picture and nothing else. All
-other columns are numbers, as ever; a text that no agent asked for is refused as a number would be.
+other columns are numbers; a text in a column that no agent asked for is refused.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def split_objects(x: Any, columns: tuple[str, ...]) -> tuple[Any, Mapping[str, A
 
 
 def replay_inputs(inputs: Any, columns: tuple[str, ...]) -> Sequence[Any] | np.ndarray:
-    """The inputs of a replay, one for each step: numbers (steps, x_dim), or rows that hold texts or pictures.
+    """The inputs of a replay, one for each step: numbers (steps, x_dim), or rows with texts or pictures.
 
     Rows are a list, or a table: a frame, or a dict of columns.
     """
@@ -67,7 +67,7 @@ def replay_inputs(inputs: Any, columns: tuple[str, ...]) -> Sequence[Any] | np.n
 
 
 def objects_key(objects: Mapping[str, Any]) -> bytes:
-    """Tells inputs apart: the same bytes for the same texts and pictures."""
+    """A key of an input's objects: the same bytes for the same texts and pictures."""
     if not objects:
         return b""
     digest = hashlib.blake2b(digest_size=16)
@@ -90,6 +90,6 @@ def _content(value: Any) -> bytes:
 
 
 def _present(value: Any) -> Any:
-    """None for what a table calls missing."""
+    """The value, or None if it is a missing value of a table."""
     missing = isinstance(value, float) and np.isnan(value)
     return None if missing or type(value).__name__ == "NAType" else value

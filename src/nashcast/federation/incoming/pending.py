@@ -1,4 +1,4 @@
-"""Forecasts whose labels are still to come: of the last rows, by step."""
+"""Forecasts of the last rows that wait for their labels, by step."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Past(NamedTuple):
     experts: np.ndarray  # (y_dim, horizon, experts)
     leverage: np.ndarray  # (y_dim, horizon, experts)
     awake: np.ndarray  # (horizon, experts)
-    forecasts: np.ndarray  # of the federation, (horizon, y_dim)
-    mixture: Mixture  # of the forecast made one step before
+    forecasts: np.ndarray  # the federation's, (horizon, y_dim)
+    mixture: Mixture  # the one behind the forecast made one step before
 
 
 class Said(NamedTuple):
-    """All that was said at one step, before any label."""
+    """All forecasts made at one step, before any label."""
 
     experts: np.ndarray  # (y_dim, horizon, experts)
     leverage: np.ndarray  # (y_dim, experts)
     awake: np.ndarray  # (experts,)
     forecasts: np.ndarray  # (horizon, y_dim)
-    weights: np.ndarray  # of the experts in the forecast of the next target, (y_dim, experts)
-    shares: np.ndarray  # of agents in the joint experts of the next target, (variants, agents, y_dim)
+    weights: np.ndarray  # the experts' in the forecast of the next target, (y_dim, experts)
+    shares: np.ndarray  # the agents' in the joint experts of the next target, (variants, agents, y_dim)
 
     @property
     def mixture(self) -> Mixture:
@@ -36,30 +36,30 @@ class Said(NamedTuple):
 
 
 class Pending:
-    """The last REMEMBERED rows; a label that comes later than that is too late to teach.
+    """The last REMEMBERED rows; a label that comes later than that is not learnt from.
 
     shares: shape of the agents' parts of the joint experts, (variants, agents).
     """
 
     def __init__(self, y_dim: int, horizon: int, experts: int, shares: tuple[int, int]):
-        self._said = Said(
+        self._stored = Said(
             np.zeros((REMEMBERED, y_dim, horizon, experts)), np.zeros((REMEMBERED, y_dim, experts)),
             np.zeros((REMEMBERED, experts), dtype=bool), np.zeros((REMEMBERED, horizon, y_dim)),
             np.zeros((REMEMBERED, y_dim, experts)), np.zeros((REMEMBERED, *shares, y_dim)),
         )  # fmt: skip
         self._horizons = np.arange(horizon)
 
-    def add(self, step: int, said: Said) -> None:
+    def add(self, step: int, row: Said) -> None:
         place = step % REMEMBERED
-        for kept, value in zip(self._said, said, strict=True):
-            kept[place] = value
+        for stored, value in zip(self._stored, row, strict=True):
+            stored[place] = value
 
     def take(self, steps: np.ndarray) -> Past:
         """steps: (horizon,): the forecast of horizon h was made at steps[h - 1]."""
-        experts, leverage, awake, forecasts, _, _ = self._said
+        experts, leverage, awake, forecasts, _, _ = self._stored
         places, horizons = steps % REMEMBERED, self._horizons
         first = int(places[0])
-        mixture = Said(*(kept[first] for kept in self._said)).mixture
+        mixture = Said(*(stored[first] for stored in self._stored)).mixture
         if len(steps) == 1:  # the same as below, without copies
             at = slice(first, first + 1)
             return Past(experts[first], leverage[at].swapaxes(0, 1), awake[at], forecasts[first], mixture)
@@ -69,9 +69,9 @@ class Pending:
         )  # fmt: skip
 
     def save(self) -> dict[str, np.ndarray]:
-        return self._said._asdict()
+        return self._stored._asdict()
 
     def restore(self, fields) -> None:
-        self._said = Said(
-            *(fields.take(name, kept.shape, dtype=kept.dtype) for name, kept in self._said._asdict().items())
+        self._stored = Said(
+            *(fields.take(name, stored.shape, dtype=stored.dtype) for name, stored in self._stored._asdict().items())
         )

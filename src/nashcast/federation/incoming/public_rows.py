@@ -1,7 +1,7 @@
-"""What follows from inputs and labels alone: the rows of the stream, and which labels are learnt, and when.
+"""State that follows from inputs and labels alone: the rows of the stream, and which labels are learnt, and when.
 
-The server of a federation keeps it. So does the owner of an agent elsewhere, from the same published numbers, and comes
-to the same lessons. Lessons come one by one: each is to be learnt before the next is asked for.
+The server of a federation maintains it. The owner of a remote agent does so too, from the same published numbers, and
+obtains the same lessons. Lessons come one by one: each must be learnt before the next is asked for.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from nashcast.encoders.families.rows import Rows
 from nashcast.federation.incoming.screen import Doubt, Screen, Verdict
 from nashcast.fields import restore_parts, saved_parts
 
-# Rows after a suspect label that teach nothing: inputs may repeat it as lags.
-_COOLING = 4
+# Rows after a suspect label that are not learnt from: inputs may repeat it as lags.
+_COOLING_ROWS = 4
 
 
 class RowEnd(NamedTuple):
     """The present row ends.   label: the change to its next target in usual changes, (y_dim,), if it may be learnt.
 
-    taught: whether the row may teach anything.
+    taught: whether the row may be learnt from.
     """
 
     step: int
@@ -36,11 +36,11 @@ class RowEnd(NamedTuple):
 class Lesson(NamedTuple):
     """The label of one target came: all forecasts of it are scored, and learnt from."""
 
-    step: int  # of the row before the target
+    step: int  # step of the row before the target
     target: np.ndarray
     steps: np.ndarray  # at which the forecasts of each horizon were made, (horizon,)
     known: np.ndarray  # whether there was such a forecast, (horizon,)
-    changes: np.ndarray  # of the target since then, clipped, (y_dim, horizon)
+    changes: np.ndarray  # changes of the target since then, clipped, (y_dim, horizon)
     taught: bool  # whether agents learn from it
     in_time: bool  # whether it is the label of the present row
 
@@ -56,7 +56,7 @@ class PublicRows:
         self.history, self.screen = History(x_dim, start, season, first_step), Screen(p)
         self._cooling, self._stale, self._season = 0, True, self.history.season.length
         self._back = np.arange(horizon)  # how many steps before the last one forecasts of each horizon were made
-        # Steps whose labels may still come, and where the target stood then.
+        # Steps whose labels may still come, and the target at that time.
         self._steps, self._anchors = np.full(REMEMBERED, -1), np.zeros((REMEMBERED, p))
 
     @property
@@ -64,7 +64,7 @@ class PublicRows:
         return self.screen.doubt
 
     def refresh(self) -> Rows | None:
-        """Before a forecast: scales and season as they are now. If they changed, the rows as they were standardised."""
+        """Before a forecast: update scales and season. If they changed, returns the rows as they were standardised."""
         if not self._stale:
             return None
         self._stale = False
@@ -77,13 +77,13 @@ class PublicRows:
         return history.rows_between(first, last, before, season) if last > first else None
 
     def relearn(self, server: Any, before: Rows) -> None:
-        """The public player of the joint game, again from the rows that `refresh` gave."""
+        """Fit the public player of the joint game again, from the rows that `refresh` gave."""
         now = self.history.rows_between(before.span.first, before.span.last)
         public = public_features(now), public_features(before)
         server.relearn(public, self.history.step, now.unit_before(before))
 
     def learn(self, target: np.ndarray | None, stand_in: np.ndarray) -> Iterator[RowEnd | Lesson]:
-        """The label of the present row, or None if it is not known (yet): then `stand_in` takes its place."""
+        """Learn the label of the present row, or None if it is not known (yet): then `stand_in` takes its place."""
         settled, spike = self._settled_doubt(target)
         if settled is not None:
             yield from self._lesson(settled.step, settled.value, taught=True)
@@ -102,15 +102,15 @@ class PublicRows:
             assert target is not None
             self.screen.doubt = Doubt(step, target.copy(), now)
         history.append(now if suspect else stand_in if target is None else target, accepted)
-        self._cooling = _COOLING if suspect or spike else max(0, self._cooling - 1)
+        self._cooling = _COOLING_ROWS if suspect or spike else max(0, self._cooling - 1)
         self._stale = True
-        # After a spike the present row was forecast from it: its experts are not judged by that.
+        # After a spike the present row was forecast from it: its experts are not scored on that row.
         if accepted and not spike:
             assert target is not None
             yield from self._lesson(step, target, taught, in_time=True)
 
     def learn_late(self, step: int, target: np.ndarray) -> Iterator[Lesson] | None:
-        """The label of an earlier step. None if it is too long ago, known already, or suspect."""
+        """Learn the label of an earlier step. None if it is too long ago, known already, or suspect."""
         history = self.history
         row = history.row_of(step)
         if row is None or row + 1 > history.now or history.labelled[row + 1]:
@@ -122,7 +122,7 @@ class PublicRows:
         return self._lesson(step, target, taught=True)
 
     def _settled_doubt(self, target: np.ndarray | None) -> tuple[Doubt | None, bool]:
-        """The label after a doubtful one: what it confirms, so that it is learnt now; and whether it was a spike."""
+        """Judge a doubtful label by the next one: the doubt, if confirmed, to be learnt now; whether it was a spike."""
         doubt = self.screen.doubt
         if doubt is None or target is None:
             return None, False

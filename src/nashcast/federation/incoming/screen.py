@@ -1,9 +1,9 @@
-"""Labels that moved far beyond anything usual are not learnt from until later ones confirm them.
+"""Labels that moved far beyond the usual change are not learnt from until later ones confirm them.
 
-A running root mean square of the targets' changes says what is usual. Beyond DOUBTFUL times that, a label is believed
+The usual change is a running root mean square of the targets' changes. Beyond DOUBTFUL times that, a label is accepted
 (forecasts start from it), but it is learnt from only if the next label is nearer to it than to the one before it; if
-not, it was a spike and is taken out of the history. Beyond SUSPECT times, it is not even believed: the history keeps
-the last value until CONFIRMED such labels in a row (one fewer at the beginning) say that the world has changed.
+not, it was a spike and is removed from the history. Beyond SUSPECT times, it is not accepted: the history keeps the
+last value until CONFIRMED such labels in a row (one fewer at the beginning) confirm a change of level.
 Changes of more than CLIPPED times the usual are clipped to it where decoders learn from them.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 SUSPECT, DOUBTFUL, CLIPPED = 200.0, 25.0, 20.0
 CONFIRMED = 3
 _MEMORY, _LARGEST_STEP = 1000.0, 8.0
-# With fewer known changes than this, "far" is further: by the square of how many times fewer they are.
+# With fewer known changes than this, the thresholds grow by the square of the ratio.
 _FIRST = 16
-# So many changes must be known before a label can be doubtful or suspect.
+# The number of changes that must be known before a label can be doubtful or suspect.
 _FEWEST = 2
 
 
@@ -53,14 +53,14 @@ class Screen:
         self.doubt: Doubt | None = None
 
     def judge(self, target: np.ndarray, anchor: np.ndarray) -> Verdict:
-        """Whether a label may be learnt from. anchor: the last target that was believed."""
+        """Whether a label may be learnt from. anchor: the last target that was accepted."""
         change = _distances(target, anchor)
         beyond = self._beyond(change)
         self._in_a_row = self._in_a_row + 1 if beyond > SUSPECT else 0
         if 0 < self._in_a_row < (CONFIRMED if self._changes >= _FIRST else CONFIRMED - 1):
             self.count += 1
             return Verdict.SUSPECT
-        if self._in_a_row:  # a confirmed change is the new world's, not its usual change
+        if self._in_a_row:  # a confirmed change of level is no usual change
             self._in_a_row = 0
             return Verdict.ACCEPTED
         if beyond > DOUBTFUL:
@@ -69,7 +69,7 @@ class Screen:
         return Verdict.ACCEPTED
 
     def accept_late(self, target: np.ndarray, anchor: np.ndarray) -> bool:
-        """Whether a late label may be learnt from: no other will confirm it."""
+        """Whether a late label may be learnt from, since no later label will confirm it."""
         change = _distances(target, anchor)
         if self._beyond(change) > SUSPECT:
             self.count += 1
@@ -89,16 +89,16 @@ class Screen:
         if self._changes < _FIRST:
             return changes
         far = np.array([CLIPPED * usual if usual > 0.0 else np.inf for usual in self._usual])[:, None]
-        if changes.shape[1] > 1:  # over h steps a target moves √h times as far, if it moves at random
+        if changes.shape[1] > 1:  # over h steps a random walk moves √h times as far
             far = far * np.sqrt(np.arange(1, changes.shape[1] + 1))
         return np.minimum(np.maximum(changes, -far), far)
 
     def _largest(self, change: list[float]) -> float:
-        """How many usual changes the largest change is; targets that stood still are left out."""
+        """The largest change in units of the usual change; targets that never moved are left out."""
         return max(one / usual if usual > 0.0 else 0.0 for one, usual in zip(change, self._usual, strict=True))
 
     def _beyond(self, change: list[float]) -> float:
-        """The same, less where few changes are known."""
+        """The same, reduced where few changes are known."""
         if self._changes < _FEWEST:
             return 0.0
         return self._largest(change) * min(1.0, self._changes / _FIRST) ** 2

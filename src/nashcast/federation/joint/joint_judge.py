@@ -1,4 +1,4 @@
-"""Whether agents do the joint forecast good, and errors as they may be learnt from."""
+"""Whether agents improve the joint forecast, and errors clipped for learning."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 _CLIP, _ERROR_MEMORY, _FIRST = 3.0, 0.98, 10
 # The joint change is divided by the leverage beyond this many times its mean.
 _GUARD, _LEVERAGE_MEMORY = 2.0, 0.002
-# Fading of an agent's worth, and how far below 0 it falls before the agent is left out, in its standard deviations.
+# Forgetting of an agent's worth, and how many standard deviations below 0 it falls before the agent is left out.
 _WORTH_FADING, _WORTH_CLIP, _WORTH_LIMIT = 0.01, 9.0, 0.1
 
 
 class Judge:
-    """included: which agents do good, (agents,).   all_included: whether all do."""
+    """included: which agents improve the joint forecast, (agents,).   all_included: whether all do."""
 
     def __init__(self, variants: int, agents: int, y_dim: int, horizon: int):
         self._squares = np.zeros((variants, y_dim, horizon))  # fading mean of squared errors
@@ -27,7 +27,7 @@ class Judge:
         self.included, self.all_included = agents, np.count_nonzero(agents) == len(agents)
 
     def clipped(self, error: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """The joint error of every variant, (variants, y_dim, horizon), bounded by what is usual."""
+        """The joint error of every variant, (variants, y_dim, horizon), clipped to a multiple of the usual error."""
         limit, rate = _CLIP * np.sqrt(self._squares), (1.0 - _ERROR_MEMORY) * known
         if np.count_nonzero(self._learnt < _FIRST):
             limit = np.where(self._learnt >= _FIRST, limit, np.inf)
@@ -44,7 +44,7 @@ class Judge:
     def judge(self, error: np.ndarray, recalled: np.ndarray, known: np.ndarray) -> None:
         """Whether each agent makes the next step's joint forecast better; by the variant with the smallest errors.
 
-        recalled: what each of them said, (variants, agents, y_dim, horizon).
+        recalled: each agent's contributions, (variants, agents, y_dim, horizon).
         """
         if not known[0] or self._learnt[0] < _FIRST:
             return
@@ -54,7 +54,7 @@ class Judge:
         with np.errstate(over="ignore", invalid="ignore"):
             if self.all_included:
                 worth = c * (c + 2.0 * e)  # (e + c)² - e²
-            else:  # of agents left out of the sums, the question is what they would do within them
+            else:  # agents left out of the sums are judged by what they would change within them
                 worth = c * (np.where(self.included, 1.0, -1.0)[:, None] * c + 2.0 * e)
         if np.count_nonzero(np.isnan(worth)):
             worth = np.where(np.isnan(worth), 0.0, worth)
@@ -81,13 +81,13 @@ _STATE = ("squares", "worth", "worth_squares")
 
 
 class LeverageGuard:
-    """A row far beyond what is usual moves the joint forecast less."""
+    """Reduces the change of the joint forecast at rows with a leverage far above the mean."""
 
     def __init__(self, speeds: int, y_dim: int):
         self._mean, self._rows = np.zeros((speeds, y_dim)), 0
 
     def factor(self, leverage: np.ndarray) -> np.ndarray | None:
-        """What to multiply changes with, as the leverage (speeds, y_dim); None for 1 everywhere."""
+        """The factor of the changes, shaped as the leverage (speeds, y_dim); None for 1 everywhere."""
         usual = np.maximum(1.0, _GUARD * self._mean) if self._rows else np.ones_like(self._mean)
         if not np.count_nonzero(leverage > usual):
             return None

@@ -1,10 +1,10 @@
-"""The server's side of the joint game: sums of what agents contribute, the public player, guard and exclusion.
+"""The server's side of the joint game: sums of the agents' contributions, the public player, guard and exclusion.
 
-The public player holds what all agents know of the targets; agents play what that does not explain of their features.
-As they come to explain more of them, the sum of what they stop saying is a function of the public features: the player
-says it from then on, so that learning what is public never changes the joint forecast.
-An agent that makes the joint forecast worse is left out of the sums while that lasts, and hears the residual it would
-have heard in them, so that an honest one finds back. See docs/explanation/joint-game.md.
+The public player plays the features that all agents know; agents play the remainder of their own features after a
+regression on these. As that regression explains more, the agents drop a part of their contributions whose sum is a
+function of the public features. The player adds this part from then on, so that learning the regression never changes
+the joint forecast. An agent that makes the joint forecast worse is left out of the sums while that lasts. It is sent
+the residual it would have received in them, so that an honest agent recovers. See docs/explanation/joint-game.md.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from nashcast.games.joint import AVERAGED_BOLDNESS, JointGame
 
 
 class JointForecast(NamedTuple):
-    changes: np.ndarray  # of each variant, (variants, y_dim, horizon)
-    leverage: np.ndarray  # of each variant, (variants, y_dim)
+    changes: np.ndarray  # per variant, (variants, y_dim, horizon)
+    leverage: np.ndarray  # per variant, (variants, y_dim)
     shares: np.ndarray  # each agent's part of the changes, (variants, agents, y_dim, horizon)
 
 
 class _Row(NamedTuple):
-    """Of the row that was forecast and is not over."""
+    """The row that was forecast and is not over."""
 
     leverage: np.ndarray  # Σ h, (speeds, y_dim)
-    sums: np.ndarray  # of contributions, of each variant and of the averaged forecast, in usual changes
-    taken: np.ndarray  # what the decoders that were taken over say, (variants, y_dim, horizon)
+    sums: np.ndarray  # sums of contributions, for each variant and the averaged forecast, in usual changes
+    taken: np.ndarray  # forecasts of the decoders that were taken over, (variants, y_dim, horizon)
 
 
 class Residual(NamedTuple):
-    """ρ of every variant, in usual changes, and what it is of the error; both (variants, y_dim, horizon)."""
+    """ρ of every variant, in usual changes, and its ratio to the error; both (variants, y_dim, horizon)."""
 
     value: np.ndarray
     factor: np.ndarray
@@ -44,7 +44,7 @@ class Residual(NamedTuple):
 class JointServer:
     """agents: how many play besides the public player.   public: number of public features.
 
-    groups: the group of each agent, if only sums over groups are known: then these are judged, and left out, as one.
+    groups: the group of each agent, if only sums over groups are known: then each group is judged and left out as one.
     """
 
     def __init__(self, game: JointGame, agents: int, public: int, y_dim: int, horizon: int, groups=None):
@@ -57,14 +57,14 @@ class JointServer:
         self._groups = np.arange(agents) if groups is None else np.asarray(groups)
         judged = int(self._groups.max()) + 1
         self._judge, self._guard = Judge(len(variants), judged, y_dim, horizon), LeverageGuard(speeds, y_dim)
-        # What is said of the averaged variant is what its averaged decoders say.
+        # The averaged variant is reported with the forecasts of its averaged decoders.
         self._spoken = np.arange(len(variants))
         if game.plays_averaged:
             self._spoken[-1] = len(variants)
         self._horizons = np.arange(horizon)
         self._leverages = np.zeros((REMEMBERED, speeds, y_dim))  # Σ h of the last rows, by step
-        # Decoders that the player has taken over from the agents, of each variant and of the averaged forecast, and
-        # what they said of the last rows, by step.
+        # Decoders that the player has taken over from the agents, for each variant and the averaged forecast, and
+        # their forecasts of the last rows, by step.
         self._taken = np.zeros((len(variants) + 1, y_dim, horizon, public))
         self._taken_said = np.zeros((REMEMBERED, len(variants), y_dim, horizon))
 
@@ -76,18 +76,18 @@ class JointServer:
     def forecast(self, contributions: Contributions, public: np.ndarray, usual: np.ndarray) -> JointForecast:
         """The joint change of every variant. public: (y_dim, features).   usual: change of each target, (y_dim,)."""
         own = self._player.forecast(public[None], np.empty((len(usual), 0)))
-        said, leverages, _ = contributions
+        contributed, leverages, _ = contributions
         if not self._judge.all_included:
             inside = self.included[:, None, None]
-            said, leverages = said * inside, leverages * inside[..., 0]
+            contributed, leverages = contributed * inside, leverages * inside[..., 0]
         taken = np.vecdot(self._taken, public[:, None])
-        sums = np.add.reduce(said, axis=1)
+        sums = np.add.reduce(contributed, axis=1)
         changes = (own.said[:, 0] + taken) * usual[:, None]
         changes += sums
         total = np.add.reduce(leverages, axis=1)
         total += own.leverage[:, 0]
         self._row = _Row(total, sums * inverse(usual)[:, None], taken[:-1])
-        changes, shares = changes.take(self._spoken, axis=0), said.take(self._spoken, axis=0)
+        changes, shares = changes.take(self._spoken, axis=0), contributed.take(self._spoken, axis=0)
         factor = self._guard.factor(total)
         if factor is not None:
             factor = factor.take(self._speed, axis=0)[:, :, None]
@@ -95,7 +95,7 @@ class JointServer:
         return JointForecast(changes, total.take(self._speed, axis=0), shares)
 
     def add_row(self, step: int, taught: bool, gain: np.ndarray) -> None:
-        """The row that was forecast is over. taught: whether it may teach.   gain: of `PublicBlock.learn`."""
+        """The row that was forecast is over. taught: whether it may be learnt from.   gain: see `PublicBlock.learn`."""
         place = step % REMEMBERED
         self._leverages[place], self._taken_said[place] = self._row.leverage, self._row.taken
         self._guard.add(self._row.leverage)
@@ -110,8 +110,8 @@ class JointServer:
 
         (variants, agents, y_dim, horizon), or one for all agents, (variants, 1, y_dim, horizon), if all are included.
 
-        steps: at which the labelled forecasts were made, (horizon,).   changes: of the target since, (y_dim, horizon).
-        recalled: what agents' present decoders say of those rows.   usual: change of each target, (y_dim,).
+        steps: at which the labelled forecasts were made, (horizon,).   changes: in the target since, (y_dim, horizon).
+        recalled: forecasts of agents' present decoders for those rows.   usual: change of each target, (y_dim,).
         """
         all_included, inside = self._judge.all_included, self.included[:, None, None]
         total = np.add.reduce(recalled if all_included else recalled * inside, axis=1)
@@ -120,7 +120,7 @@ class JointServer:
         residual, factor = self._learnt(steps, error, known, usual)
         if all_included:
             return residual[:, None]
-        # Agents left out hear what they would have heard within the sums.
+        # Agents left out receive the residual they would have received within the sums.
         return np.where(inside, residual[:, None], residual[:, None] - factor[:, None] * recalled)
 
     def residual(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray, total: np.ndarray, usual) -> Residual:
@@ -151,7 +151,7 @@ class JointServer:
         return np.stack([recalled[:, self._groups == group].sum(axis=1) for group in range(judged)], axis=1)
 
     def _taken_at(self, steps: np.ndarray) -> np.ndarray:
-        """What was taken over said of earlier rows, (variants, y_dim, horizon)."""
+        """Forecasts of earlier rows by the decoders taken over, (variants, y_dim, horizon)."""
         places = steps % REMEMBERED
         if len(places) == 1:  # the same as below, without copies
             return self._taken_said[int(places[0])]
@@ -162,9 +162,9 @@ class JointServer:
         return self._leverages[steps % REMEMBERED].transpose(1, 2, 0).take(self._speed, axis=0)
 
     def relearn(self, public, step: int, unit: np.ndarray) -> None:
-        """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
+        """The public features have changed. public: all remembered rows, now and before, (rows, y_dim, features).
 
-        unit: see `JointBlocks.relearn`. What the agents stop saying then is taken over when they have said it.
+        unit: see `JointBlocks.relearn`. The part that the agents' sum drops is added afterwards, by `take_over`.
         """
         features, everyone = tuple(part[:, None] for part in public), np.ones(1, dtype=bool)
         self._player.take_over(self._taken)
@@ -172,7 +172,7 @@ class JointServer:
         self._player.relearn(features, public, None, step, unit, everyone)
 
     def take_over(self, stopped: np.ndarray) -> None:
-        """The player says what the agents stop saying, see `JointBlocks.relearn`."""
+        """Add the part that the agents' sum dropped to the player's decoders, see `JointBlocks.relearn`."""
         self._player.take_over(stopped)
 
     def _boldness(self, leverage: np.ndarray) -> np.ndarray:

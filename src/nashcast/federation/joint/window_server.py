@@ -1,12 +1,12 @@
 r"""The server's side of the joint game in its window form: the residuals of all rows of a window at once.
 
-With K the sums over agents of the kernel values of the window's rows, and e what the decoders of the window's start got
-wrong there, the equilibrium of all these rows together is
+With K the sums over agents of the kernel values of the window's rows, and e the errors there of the decoders of the
+window's start, the equilibrium of all these rows together is
 
     $a = (I/\mu + K)^{-1} e$,
 
-and the joint forecast of the next row adds $k^\top a$ to the sum of what those decoders say, k its kernel values with
-the window. A row counts if its label comes in time; a late one teaches nothing here. No agent is left out of the sums.
+and the joint forecast of the next row adds $k^\top a$ to the sum of those decoders' forecasts, with k its kernel values
+with the window. A row counts if its label comes in time; late labels are not used. No agent is left out of the sums.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nashcast.games.joint import JointGame
 
 
 class WindowServer:
-    """Behind the interface of `JointServer`."""
+    """The window form, with the interface of `JointServer`."""
 
     def __init__(self, game: JointGame, agents: int, public: int, y_dim: int, horizon: int):
         assert game.window is not None
@@ -66,7 +66,7 @@ class WindowServer:
         return JointForecast(changes, np.maximum(leverage, 0.0), shares)
 
     def add_row(self, step: int, taught: bool, gain: np.ndarray) -> None:
-        """The row that was forecast is over. taught: whether it may teach."""
+        """The row that was forecast is over. taught: whether it may be learnt from."""
         self._last_row = step if taught else -1
         self._guard.add(self._with_itself)
 
@@ -75,22 +75,22 @@ class WindowServer:
     ) -> np.ndarray:
         """The residuals a of every variant and agent, (variants, agents, y_dim, rows), in usual changes.
 
-        steps: at which the labelled forecast was made, (1,).   changes: of the target since, (y_dim, 1).
-        recalled: what agents said of the last row.   usual: change of each target, (y_dim,).
+        steps: at which the labelled forecast was made, (1,).   changes: in the target since, (y_dim, 1).
+        recalled: agents' contributions at the last row.   usual: change of each target, (y_dim,).
         """
         if steps[0] == self._last_row and known[0]:
-            said = np.add.reduce(recalled, axis=1) + self._player.recall(steps)[:, 0] * usual[:, None]
-            self._append(self._judge.clipped(changes - said, known)[..., 0] * inverse(usual))
+            forecasts = np.add.reduce(recalled, axis=1) + self._player.recall(steps)[:, 0] * usual[:, None]
+            self._append(self._judge.clipped(changes - forecasts, known)[..., 0] * inverse(usual))
         n = self._count
         a = self._residuals[:, None, :, :n]
         self._player.learn(steps, a, 0.0)
-        heard = a.repeat(recalled.shape[1], axis=1)
+        residuals = a.repeat(recalled.shape[1], axis=1)
         if n == self._window:
             self._count = 0
-        return heard
+        return residuals
 
     def relearn(self, public, step: int, unit: np.ndarray) -> None:
-        """Public features mean something else. public: all remembered rows, now and before, (rows, y_dim, features).
+        """The public features have changed. public: all remembered rows, now and before, (rows, y_dim, features).
 
         unit: see `JointBlocks.relearn`.
         """
@@ -99,11 +99,11 @@ class WindowServer:
         self._count = 0
 
     def take_over(self, stopped: np.ndarray) -> None:
-        """Agents play all of their features here, and stop saying nothing."""
+        """Does nothing: agents play all of their features here, and drop no part of their sum."""
         raise NotImplementedError
 
     def _append(self, error: np.ndarray) -> None:
-        """The last row enters the window. error: of its joint forecast, (variants, y_dim)."""
+        """The last row enters the window. error: that of its joint forecast, (variants, y_dim)."""
         n = self._count
         self._kernel[..., n, :n], self._kernel[..., :n, n] = self._k, self._k
         self._kernel[..., n, n] = self._with_itself

@@ -1,1 +1,1 @@
-"""Algorithm 1, and where its look-back game is played."""
+"""Algorithm 1, and the places where its look-back game is played."""

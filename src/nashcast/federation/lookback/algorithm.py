@@ -1,4 +1,4 @@
-"""Algorithm 1 in the paper's order, from the server's side: it speaks to agents through the protocol only."""
+"""Algorithm 1 in the paper's order, from the server's side: it reaches agents through the protocol only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LookbackGame:
         only its terms of sums leave it).
     rewrite_past: agents also replace their past forecasts by the game's (the paper's future work; central only).
     memory: the prior-centred game (central only). Its ridge pulls each agent's decoders towards the agent's own instead
-        of towards 0, so the game corrects what the agent remembers; and agents go on from the last target, with the
+        of towards 0, so the game corrects the agent's own decoder; and agents go on from the last target, with the
         game's last decoder. Meant for agents with `forgetting`: see docs/explanation/prior-centred-game.md.
     ridge: γ of the game, if not the agents' own (central only).
     solve: another game in place of Theorem 2 (central only): called with the `Problem` of the window, returns decoders
@@ -73,16 +73,16 @@ class Settings(NamedTuple):
     anchored: bool  # without a game, agents start each step from the last target instead of their last forecast
     ridge: float  # κ
     budget: float  # η
-    players: frozenset[int] = frozenset()  # the agents that let out what the game needs
-    rule: AggregationRule | None = None  # that weighs the agents instead of the paper's weights
+    players: frozenset[int] = frozenset()  # the agents that share what the game needs
+    rule: AggregationRule | None = None  # weighs the agents instead of the paper's weights
 
 
-WILD, SINGULAR = "a forecast after it is not finite", "it has no unique equilibrium"
+NOT_FINITE, SINGULAR = "a forecast after it is not finite", "it has no unique equilibrium"
 ILL_CONDITIONED = "its equilibrium cannot be computed accurately"
 
 
 class ServerState(NamedTuple):
-    """All the server remembers. At step t, y_t is known (or stood in for) and y_{t+1} is asked for."""
+    """The state of the server. At step t, y_t is known (or stood in for) and y_{t+1} is asked for."""
 
     step: int
     forecasts: np.ndarray  # the agents' forecasts of y_t, (agents, y_dim)
@@ -96,11 +96,11 @@ class Step(NamedTuple):
 
     forecast: np.ndarray  # the mixture's forecast of y_{t+1}
     weights: np.ndarray  # w_t, 0 for agents that sat out
-    forecasts: np.ndarray  # the agents' forecasts of y_{t+1}; of those that sat out, where they stand
+    forecasts: np.ndarray  # the agents' forecasts of y_{t+1}; for those that sat out, their last ones
     absent: dict[int, str]  # agents that sat out, and why
     game: Equilibrium | None
     played: bool
-    fell_back: str  # why the greedy step stands, of some agents or of all, though a game was due; else empty
+    fell_back: str  # why some or all agents kept the greedy step though a game was due; else empty
 
 
 def first_state(agents: int, target: np.ndarray, lookback: int) -> ServerState:
@@ -131,13 +131,13 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
     # Algorithm 1, "compute mixture weights": from the forecasts of y_t and y_t itself.
     weights = np.zeros(len(agents))
     if settings.rule is not None:
-        pass  # below: it may look at the forecasts it is to weigh
+        pass  # see below: the rule may use the forecasts that it weighs
     elif state.known or not state.last_weights[here].any():
         past = state.forecasts if len(here) == len(agents) else state.forecasts[here]
         weights[here] = mixture_weights(past.T, target, ridge=settings.ridge, budget=settings.budget)
-        if not np.isfinite(weights).all():  # forecasts so wild that their products are not finite: all count alike
+        if not np.isfinite(weights).all():  # products of large forecasts overflowed: equal weights
             weights[here] = settings.budget / len(here)
-    else:  # y_t was never seen, so there is nothing to weigh by: keep the weights, shared among those who are here
+    else:  # y_t is unlabelled: keep the last weights, shared among the agents present
         weights[here] = state.last_weights[here]
         weights[here] += (settings.budget - weights.sum()) / len(here)
 
@@ -151,8 +151,8 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
             solved, corrected = PLACEMENTS[game.placement](players, state.window.of(play), post, game)
             played = True
             for i, answer in zip(play, corrected, strict=True):
-                if answer.forecast is None:  # a wild game: this agent's greedy forecast stands
-                    fell_back = WILD
+                if answer.forecast is None:  # not finite after the game: this agent keeps its greedy forecast
+                    fell_back = NOT_FINITE
                 else:
                     forecasts[i] = answer.forecast
         except SingularGame as error:
@@ -163,7 +163,7 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
         anchored = post.ask_all("adopt", [(i, agents[i]) for i in here], Sync(target, None))
         for i, answer in zip(here, anchored, strict=True):
             if answer.forecast is None:
-                fell_back = WILD
+                fell_back = NOT_FINITE
             else:
                 forecasts[i] = answer.forecast
 
@@ -175,7 +175,7 @@ def algorithm_one(agents: Sequence[Participant], state: ServerState, x: np.ndarr
 
 
 def advance(state: ServerState, step: Step, target: np.ndarray | None) -> ServerState:
-    """y_{t+1} is revealed, or the federation's own forecast stands in for it and teaches nothing."""
+    """y_{t+1} is revealed, or the federation's own forecast stands in for it and is not learnt from."""
     known = target is not None
     weights = step.weights if known else np.zeros_like(step.weights)
     window = state.window.push(weights, step.forecast if target is None else target)

@@ -35,7 +35,7 @@ from nashcast.mixing.expert_rule import RuleFactory, rule_name
 
 
 class PaperLoop:
-    """settings: of Algorithm 1, with its own expert rule if it has one.   post: carries the messages to the agents.
+    """settings: those of Algorithm 1, with an expert rule of its own, if any.   post: carries messages to the agents.
 
     start: the first known target.   first_step: rows before it. The agents count their steps from there.
     """
@@ -48,11 +48,11 @@ class PaperLoop:
         self._settings, self._first_step = settings, first_step
         self.members = [hello.name for hello in opening.hellos]
         self.state = first_state(len(opening.agents), start, opening.lookback)
-        # The weights of the window's steps, with those whose label is not known yet.
+        # The weights of the window's steps, including steps whose label is not known yet.
         self._weights = self.state.window.weights.copy()
         self.trust = TrustLog(len(self.members), opening.y_dim)
         self._now: Step | None = None
-        self.last: Step | None = None  # the last one that was learnt
+        self.last: Step | None = None  # the last step that was learnt
 
     @property
     def step(self) -> int:
@@ -69,8 +69,8 @@ class PaperLoop:
     def forecast(self, x: np.ndarray, time: float = np.nan, objects: Mapping[str, Any] | None = None) -> Forecast:
         """Algorithm 1 encodes the present input; time and objects are not used."""
         step = self._now = self._done(x)
-        said = Forecast(step.forecast[None], step.weights, step.forecasts, step.absent)
-        return said._replace(played=step.played, fell_back=step.fell_back, game=step.game)
+        forecast = Forecast(step.forecast[None], step.weights, step.forecasts, step.absent)
+        return forecast._replace(played=step.played, fell_back=step.fell_back, game=step.game)
 
     def own_forecasts(self) -> np.ndarray:
         assert self._now is not None
@@ -105,7 +105,7 @@ class PaperLoop:
         return scored if ago <= max(lookback, 1) else None
 
     def _done(self, x: np.ndarray) -> Step:
-        """One step of Algorithm 1, again from its start whenever it has lost an agent."""
+        """One step of Algorithm 1, restarted whenever an agent is lost."""
         state, settings, post = self.state, self._settings, self.post
         post.prepare(state.step, x)
         game, players = game_due(settings.game, state.step), post.players()
@@ -121,7 +121,7 @@ class PaperLoop:
         return step
 
     def _score(self, step: Step, target: np.ndarray, number: int) -> Scored:
-        """What learns from a step whose target is known; agents that sat out have no forecast of it."""
+        """Score a step whose target is known; agents that sat out have no forecast of it."""
         awake = np.array([i not in step.absent for i in range(len(self.members))])
         if self._settings.rule is not None:
             self._settings.rule.learn(step.forecasts, target, awake)
@@ -137,7 +137,7 @@ class PaperLoop:
             "forecasts": state.forecasts, "last_weights": state.last_weights, "weights": self._weights,
             "window.weights": state.window.weights, "window.targets": state.window.targets,
         }  # fmt: skip
-        if self.last is not None and not state.known:  # its label may still come, and teach the rule and the intervals
+        if self.last is not None and not state.known:  # rule and intervals learn from its label if it comes late
             absent = np.isin(np.arange(len(self.members)), list(self.last.absent))
             arrays |= {"unscored.forecast": self.last.forecast, "unscored.absent": absent}
         if self._settings.rule is not None:
@@ -152,7 +152,7 @@ class PaperLoop:
         fields.require("features", same, f"{features.tolist()}: the state of another federation")
         step, first = (int(fields.take(name, (), dtype=np.int64, min=0)) for name in ("step", "first_step"))
         known = bool(fields.take("known", (), dtype=np.bool_))
-        # The mixture of large forecasts may overflow and stand in for a target; that is no damage.
+        # The mixture of large forecasts may overflow and stand in for a target; such a state is valid.
         window = Window(fields.take("window.weights", (T, N)), _numbers(fields, "window.targets", (T + 1, p)))
         forecasts, last = fields.take("forecasts", (N, p)), fields.take("last_weights", (N,))
         self.state, self._first_step = ServerState(step, forecasts, last, window, known), first
@@ -180,7 +180,7 @@ class Delivery(NamedTuple):
 
 
 class PaperLoopFactory:
-    """Arguments as of `paper_federation`.   settings: game, anchored, ridge and budget, without players and rule."""
+    """Arguments as in `paper_federation`.   settings: game, anchored, ridge and budget, without players and rule."""
 
     horizon = 1
     objects: tuple[str, ...] = ()
@@ -203,7 +203,7 @@ class PaperLoopFactory:
         self.settings = Settings(game, bool(settings.anchored), kappa, eta)
         self.mixing, self._rule = rule_name(mixing), mixing
         self.y_dim = check.integer("y_dim", y_dim, min=1)
-        self.rule()  # refuses what makes none
+        self.rule()  # raises if the factory makes no rule
         self.keys = [seeds.key(seed, "agent", i) for i in range(len(agents))]
         if delivery.deadline is not None:
             check.number("deadline", delivery.deadline, above=0.0)
@@ -218,7 +218,7 @@ class PaperLoopFactory:
         return 0 if self.settings.game is None else self.settings.game.lookback
 
     def rule(self):
-        """The expert rule that weighs the agents, as new; None for the paper's weights."""
+        """A new expert rule to weigh the agents; None for the paper's weights."""
         kappa, eta = self.settings.ridge, self.settings.budget
         return mixing_rule(self._rule, len(self.agents), self.y_dim, kappa, eta)
 

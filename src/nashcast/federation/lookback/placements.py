@@ -15,7 +15,7 @@ from nashcast.games.lookback.game import Equilibrium, solve_problem
 from nashcast.games.lookback.problem import NOTHING, Problem, layout_each
 from nashcast.games.lookback.spread import ServerPart, tensor_numbers
 
-# Noise travels as a tensor of some k⁴/4 numbers, k = (look-back - 1) · y_dim, from every agent: 8 MB at most.
+# Every agent sends its noise as a tensor of some k⁴/4 numbers, k = (look-back - 1) · y_dim: 8 MB at most.
 LARGEST_TENSOR = 2**20
 
 
@@ -23,7 +23,7 @@ class Window(NamedTuple):
     """The last steps as the server knows them, newest last. A step without a label has weights 0."""
 
     weights: np.ndarray  # (lookback, agents)
-    targets: np.ndarray  # (lookback + 1, y_dim): the target before the window, then what each step was to forecast
+    targets: np.ndarray  # (lookback + 1, y_dim): the target before the window, then the target of each step
 
     def of(self, agents: Sequence[int]) -> Window:
         if len(agents) == self.weights.shape[1]:
@@ -38,11 +38,11 @@ class Window(NamedTuple):
 
 
 def play_centrally(players: Players, window: Window, post, game) -> tuple[Equilibrium, list[Answer]]:
-    """Algorithm 2 on the server: agents send their features, and are told their decoder and where they stand."""
+    """Algorithm 2 on the server: agents send their features, and receive their decoder and their last forecast."""
     memories = post.ask_all("recall", players) if game.memory else None
     solved = solve_views(post.ask_all("view", players), window, memories, game)
     last, now = np.asarray(solved.decoders)[-1], solved.forecasts[-1]
-    if game.memory:  # what the game taught is in the decoders; the last target says better where the stream stands
+    if game.memory:  # the decoders contain the game's result; the last target is the better start
         now = np.broadcast_to(window.targets[-1], now.shape)
     place_of, syncs = solved.problem.layout.decoders.tolist(), []
     for place in range(len(players)):
@@ -85,7 +85,7 @@ def solve_views(
 
 
 def _solved_by(solve, problem: Problem) -> Equilibrium:
-    """A game of the caller's own: what its `solve` says, checked."""
+    """The solution of the caller's own game, checked."""
     T, N, p = len(problem.targets), problem.layout.agents, problem.layout.y_dim
     decoders, forecasts = solve(problem)
     decoders = check.array("decoders of solve", decoders, (T, problem.layout.decoders[-1]), "(lookback, all features)")
@@ -94,7 +94,7 @@ def _solved_by(solve, problem: Problem) -> Equilibrium:
 
 
 def play_spread(players: Players, window: Window, post, game) -> tuple[None, list[Answer]]:
-    """Algorithm 2 spread over the agents: only their terms of sums leave them."""
+    """Algorithm 2 spread over the agents: each sends only its terms of sums."""
     T, p = len(window.weights), window.targets.shape[1]
     targets, start = window.targets[1:], window.targets[0]
     noisy = any(post.ask_all("varies", players))
@@ -112,5 +112,5 @@ def play_spread(players: Players, window: Window, post, game) -> tuple[None, lis
 
 
 PLACEMENTS = {"central": play_centrally, "spread": play_spread}
-# What an agent has to let out to play there; one that does not is mixed with the others, but plays no game.
+# What an agent must share to play there; one that does not is mixed with the others, but plays no game.
 NEEDED = {"central": "moments", "spread": "sums"}

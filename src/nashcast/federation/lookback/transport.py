@@ -1,4 +1,4 @@
-"""Every message between the server and its agents passes here: timed, counted and, if wished, written down."""
+"""Carries every message between the server and its agents: timed, counted and, if wished, recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Players = Sequence[tuple[int, Participant]]
 
 
 class AgentLost(Exception):
-    """Who takes part in this step has changed: it is to be done again, and the post answers for what is known of it."""
+    """The agents taking part in this step have changed: repeat it; the post repeats the answers it already has."""
 
 
 class NoGame(Exception):
@@ -23,7 +23,7 @@ class NoGame(Exception):
 
 
 class Message(NamedTuple):
-    """One message: from whom to whom, of which kind, the names and shapes of the numbers in it, and their bytes."""
+    """One message: sender, receiver, kind, the names and shapes of the numbers in it, and their bytes."""
 
     step: int
     sender: str
@@ -34,11 +34,11 @@ class Message(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """What the server knows when a stream begins.
+    """The server's information at the beginning of a stream.
 
     needed: what an agent must share to play the game; None without a game.
     deadline: seconds an agent may take to forecast; the step goes on without later answers.
-    keep: whether every message is written to the transcript.
+    keep: whether every message is added to the transcript.
     """
 
     agents: Sequence[Participant]
@@ -54,7 +54,7 @@ class Opening(NamedTuple):
 class Post:
     """Carries messages within this process, one after the other.
 
-    transcript: every message since the stream began, if they are kept; values: the numbers agents sent in them.
+    transcript: every message since the stream began, if recorded; values: the numbers agents sent in them.
     """
 
     def __init__(self, opening: Opening):
@@ -68,10 +68,10 @@ class Post:
         self.values: list[tuple[str, np.ndarray]] = []
 
     def prepare(self, step: int, x: np.ndarray) -> None:
-        """Before anything else of a step: its input is known."""
+        """Called first in a step, when its input is known."""
 
     def players(self) -> frozenset[int]:
-        """The agents that let out what the game needs."""
+        """The agents that share what the game needs."""
         return self._all_players
 
     def why_nobody(self) -> str:
@@ -79,7 +79,7 @@ class Post:
         return ""
 
     def save(self) -> dict[str, np.ndarray]:
-        """What the agents have learnt."""
+        """The learnt state of the agents."""
         saved = [agent.save() for agent in self._agents]
         return {f"{i}.{name}": value for i, own in enumerate(saved) for name, value in own.items()}
 
@@ -88,27 +88,27 @@ class Post:
             agent.restore(fields.part(f"{i}.").rest())
 
     def begin_step(self, step: int, game, anchored: bool, window, players: Set[int], forecasts: np.ndarray) -> None:
-        """A step begins, or begins anew with another input. The rest says what it will need, for who asks ahead.
+        """A step begins, or begins anew with another input. The other arguments let a transport ask agents ahead.
 
-        game: the one to be played in it, or None.   players: who lets out what it needs.   forecasts: of the present,
-        where each agent stands.
+        game: the one to be played in it, or None.   players: the agents that share what it needs.
+        forecasts: each agent's forecast of the present target.
         """
         self._step = step
 
     def forecasts(self, players: Players, x: np.ndarray) -> list[Answer]:
-        """Everybody's forecast, or why there is none."""
+        """The forecast of every agent, or why there is none."""
         return [self._forecast(i, agent, x) for i, agent in players]
 
     def ask_all(self, kind: str, players: Players, *arguments: Any) -> list:
-        """The same message of the protocol to each of them, and their replies."""
+        """Send the same message of the protocol to each player; returns their replies."""
         return [self._ask(i, agent, kind, arguments) for i, agent in players]
 
     def ask_each(self, kind: str, players: Players, arguments: Sequence[tuple]) -> list:
-        """A message of its own to each of them, and their replies."""
+        """Send each player its own message; returns their replies."""
         return [self._ask(i, agent, kind, own) for (i, agent), own in zip(players, arguments, strict=True)]
 
     def ask_sums(self, kind: str, players: Players, *arguments: Any) -> list[np.ndarray]:
-        """The same message to each of them, and the sums over them of the arrays they reply."""
+        """Send the same message to each player; returns the sums over players of the arrays in the replies."""
         replies = self.ask_all(kind, players, *arguments)
         terms = [reply if isinstance(reply, tuple) else (reply,) for reply in replies]
         return [np.add.reduce(parts) for parts in zip(*terms, strict=True)]

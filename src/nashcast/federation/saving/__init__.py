@@ -1,1 +1,1 @@
-"""What a federation saves, and the files that hold it."""
+"""The saved state of a federation, and its file formats."""

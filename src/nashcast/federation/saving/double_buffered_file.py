@@ -1,7 +1,7 @@
-"""A file for a state that is written after every step: two slots, written in place by turns, one of them always whole.
+"""A file for a state written after every step: two slots, written in place by turns, one of them always complete.
 
 Replacing a file takes the file system longer than a whole step. A process that is killed while it writes leaves a slot
-with a wrong checksum; the other slot still holds the state before. Layout, all integers little-endian:
+with a wrong checksum; the other slot still has the state before. Layout, all integers little-endian:
 
     8 bytes   b"nashslot"
     8 bytes   room: the bytes of a slot
@@ -31,15 +31,15 @@ _CHECKSUM = struct.calcsize("<I")
 
 
 class DoubleBufferedFile:
-    """path: created by the first write, which replaces a file that is already there; read that one before."""
+    """path: created by the first write, which replaces an existing file; read that one before."""
 
     def __init__(self, path: str | Path):
         self._path = Path(path)
         self._fd, self._number, self._room, self._slot = -1, 0, 0, 0
-        self.last_header: tuple[object, bytes] | None = None  # a key of what the header says, and the header
+        self.last_header: tuple[object, bytes] | None = None  # a key of the header's content, and the header
 
     def write(self, header: bytes, arrays: list[np.ndarray]) -> None:
-        """The content then survives the end of this process, but not every power cut."""
+        """Write the next slot. It survives the end of this process, but not every power cut."""
         content = b"".join([array.tobytes() for array in arrays])
         rest = struct.pack("<QQQ", self._number, len(header), len(content)) + header + content
         slot = struct.pack("<I", zlib.crc32(rest)) + rest
@@ -74,7 +74,7 @@ class DoubleBufferedFile:
         self.close()
         room, partial = 2 * len(slot), self._path.with_name(f"{self._path.name}.partial")
         try:
-            partial.unlink(missing_ok=True)  # one that is there may be readable by others
+            partial.unlink(missing_ok=True)  # an existing one may be readable by others
             self._fd = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
             content = _head(room) + slot
             if os.write(self._fd, content) < len(content):
@@ -88,7 +88,7 @@ class DoubleBufferedFile:
 
 
 def read_slots(data: bytes) -> tuple[memoryview, memoryview]:
-    """Header and content of the newest whole slot. Raises ValueError if there is none."""
+    """Header and content of the newest complete slot. Raises ValueError if there is none."""
     if len(data) < _HEAD.size:
         raise ValueError("it is cut short")
     _, room, _ = _HEAD.unpack_from(data)

@@ -1,4 +1,4 @@
-"""What a federation saves, and how it is restored: into new parts first, so that a refused file changes nothing."""
+"""The saved state of a federation. It is restored into new parts first, so that a refused file changes nothing."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
 def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a federation that continues where another left off."""
     if about.get("made") != fingerprint(federation):
-        raise _of_another()
+        raise _foreign_state()
     columns = Columns(federation._columns.x_dim, federation.y_dim)
     columns.restore(about.get("columns"))
     loop = federation._factory.resumed(columns, federation.y_dim, fields.part("loop."))
     if about.get("members") != loop.members:
-        raise _of_another()
+        raise _foreign_state()
     bounds = federation._new_bounds(loop.gives_quantiles)
     if bounds is not None:
         bounds.restore(fields.part("bounds.").rest())
@@ -101,6 +101,6 @@ def restored(federation: Federation, fields: Fields, about: dict[str, Any]) -> d
     }
 
 
-def _of_another() -> InvalidInput:
+def _foreign_state() -> InvalidInput:
     remedy = "Load it into a federation made with the same agents and settings."
     return InvalidInput("path", "the state of another federation", remedy)

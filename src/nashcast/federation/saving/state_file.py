@@ -9,8 +9,8 @@ Layout, all integers little-endian:
     header    JSON: {"version": 3, "arrays": [[name, dtype, shape], …], "about": {…}}
     content   the bytes of the arrays in that order, each in C order, without gaps
 
-A `DoubleBufferedFile` holds the same header and content in its slots. A reader trusts neither: every size is compared
-with the bytes that are there before anything is allocated.
+A `DoubleBufferedFile` has the same header and content in its slots. A reader trusts neither: every size is compared
+with the bytes present before anything is allocated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile, 
 VERSION = 3
 MAX_BYTES = 256 * 2**20
 MAX_HEADER_BYTES = 8 * 2**20  # about 10⁵ arrays; Python's objects take up to 30 times the bytes of their JSON
-MAX_DEPTH = 32  # of lists and objects inside each other in the header
+MAX_DEPTH = 32  # nesting of lists and objects in the header
 MAX_RANK = 8
 MAX_NAME = 200
 _MAGIC = b"nashstat"
@@ -47,9 +47,9 @@ _DTYPES = frozenset([_BOOL, "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u
 
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
-    """Write a file that only its owner may read (mode 0600). Returns when the disk has it.
+    """Write a file that only its owner may read (mode 0600). Returns once it is synced to disk.
 
-    about: a description that JSON can hold.
+    about: a description in JSON types.
     """
     path, header = Path(path), _header(arrays, about)
     content = b"".join([_little_endian(array).tobytes() for array in arrays.values()])
@@ -84,7 +84,7 @@ def write_slot(file: DoubleBufferedFile, arrays: dict[str, np.ndarray], about: d
 def read_arrays(path: str | Path, max_bytes: int = MAX_BYTES) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Arrays and description of a file that `write_arrays` or `write_slot` wrote; InvalidInput if it is damaged.
 
-    max_bytes: the largest file that is read. Memory is bounded by the size of the file, whatever the file says.
+    max_bytes: the largest file that is read. Memory is bounded by the size of the file, not by its header.
     """
     path = Path(path)
     if not path.is_file():
@@ -176,7 +176,7 @@ def _arrays(document: dict[str, Any], content: memoryview, max_bytes: int) -> di
 
 
 def _header(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
-    """Refuses what could not be read again."""
+    """The header's bytes. Raises InvalidInput for a state that could not be read again."""
     index = [[name, array.dtype.newbyteorder("<").str, list(array.shape)] for name, array in arrays.items()]
     document = {"version": VERSION, "arrays": index, "about": about}
     try:
@@ -186,7 +186,7 @@ def _header(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
         header = json.dumps(document, allow_nan=False).encode()
         _parsed(memoryview(header))
     except (ValueError, TypeError) as error:
-        raise InvalidInput("state", f"what a file cannot hold ({error})", "Save arrays of numbers.") from None
+        raise InvalidInput("state", f"a state that cannot be saved ({error})", "Save arrays of numbers.") from None
     return header
 
 
@@ -238,7 +238,7 @@ def _little_endian(array: np.ndarray) -> np.ndarray:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; a file system that cannot do so is left as it is."""
+    """Sync the folder, so that the new name persists; errors of file systems without this call are ignored."""
     with suppress(OSError):
         fd = os.open(folder, os.O_RDONLY)
         try:

@@ -1,1 +1,1 @@
-"""What a federation tells of itself: bounds, trust, health."""
+"""Read-only views of a federation: bounds, trust, health."""

@@ -11,14 +11,14 @@ from nashcast.federation.forecast import Scored
 from nashcast.intervals import Intervals
 from nashcast.intervals.issued_log import IssuedLog
 
-# Labels may come so many steps late and still meet the intervals that were issued with their forecasts.
-_LATE = 24
+# How many steps late a label may come and still be compared with the intervals issued with its forecasts.
+_LATE_STEPS = 24
 
 
 class Bounds:
     """members: how many have intervals of their own, 0 for none. The federation's columns come first, then theirs.
 
-    told: whether agents say how far from the forecasts they expect the targets.
+    told: whether agents give the expected distance between forecasts and targets.
     """
 
     def __init__(self, coverages: Sequence[float], y_dim: int, horizon: int, members: int, told: bool = False):
@@ -27,12 +27,12 @@ class Bounds:
         horizons = ahead if horizon > 1 else None
         self._intervals = Intervals(len(ahead), coverages, horizons=horizons, given_scale=told)
         self._told = told
-        # What was issued with the last forecasts, by their step; at horizon 1 a label meets what was issued last.
+        # Intervals issued with the last forecasts, by step; at horizon 1 a label is compared with those issued last.
         self._back = (ahead - 1).astype(np.int64)
-        self._issued = IssuedLog(self._intervals.issued(), horizon + _LATE) if horizon > 1 else None
+        self._issued = IssuedLog(self._intervals.issued(), horizon + _LATE_STEPS) if horizon > 1 else None
 
     def expect(self, distance: np.ndarray | None) -> None:
-        """How far from the next forecasts agents expect the targets, (horizon, y_dim)."""
+        """Set the distance of the targets from the next forecasts that agents expect, (horizon, y_dim)."""
         if self._told:
             horizon, y_dim = self._shape
             scale = np.full((horizon + self._members, y_dim), np.nan)
@@ -40,12 +40,12 @@ class Bounds:
             self._intervals.set_scale(scale.ravel())
 
     def issue(self, step: int) -> None:
-        """The forecast of a step is final: its intervals are those of now."""
+        """The forecast of a step is final: store its present intervals."""
         if self._issued is not None:
             self._issued.add(step, self._intervals.issued())
 
     def learn(self, scored: Scored) -> None:
-        """Forecasts whose label came; those of horizons without one teach nothing."""
+        """Learn from forecasts whose label came; horizons without a label are skipped."""
         forecasts, target = scored.forecasts, scored.target
         targets = np.where(scored.known[:, None], target, np.nan)
         if self._members:

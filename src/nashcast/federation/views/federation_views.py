@@ -1,4 +1,4 @@
-"""What a federation tells of itself: members, weights, health, intervals, trust, certificate."""
+"""Read-only views of a federation: members, weights, health, intervals, trust, certificate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """Reads what `Federation` holds, and changes nothing."""
+    """Reads the state of a `Federation`, and changes nothing."""
 
     if TYPE_CHECKING:
         _lock: threading.RLock
@@ -46,12 +46,12 @@ class Views:
 
     @property
     def horizon(self) -> int:
-        """How many steps ahead it forecasts."""
+        """The forecast horizon in steps."""
         return self._factory.horizon
 
     @property
     def loop(self) -> StepLoop | None:
-        """What takes its steps; None before the first known target."""
+        """The loop that takes its steps; None before the first known target."""
         return self._loop
 
     @property
@@ -61,7 +61,7 @@ class Views:
 
     @property
     def members(self) -> list[str]:
-        """Whose forecasts are mixed, once the stream has begun.
+        """Names of the members whose forecasts are mixed, once the stream has begun.
 
         Persistence, the agents, and the joint game if there is one; in the paper's federation the agents alone.
         """
@@ -69,19 +69,19 @@ class Views:
 
     @property
     def season(self) -> int | None:
-        """The length of the season it goes by at present, if any."""
+        """The season length in use, if any."""
         return None if self._loop is None else self._loop.season
 
     @property
     def weights(self) -> dict[str, float]:
-        """How the last learnt forecast weighed each member, averaged over targets."""
+        """The weight of each member in the last learnt forecast, averaged over targets."""
         if self._loop is None or self._last_weights is None:
             return {}
         return dict(zip(self._loop.members, map(float, self._last_weights), strict=True))
 
     @property
     def present(self) -> Forecast | None:
-        """What `predict_one` said last, until it is learnt: forecast, weights, members' own forecasts, absences."""
+        """The last result of `predict_one`, until it is learnt: forecast, weights, own forecasts, absences."""
         return None if self._present is None else self._present[1]
 
     @property
@@ -105,13 +105,13 @@ class Views:
                 raise NashcastError("there is no forecast to put an interval round: call predict_one(x) first.")
             else:
                 place = None if agent is None else self._member(agent)
-                said = self._present[1]
-                middle = said.forecast if place is None else said.own[place][None]
+                present = self._present[1]
+                middle = present.forecast if place is None else present.own[place][None]
             low, high = self._bounds.around(coverage, middle, place)
             return self._shown(low, agent is not None), self._shown(high, agent is not None)
 
     def trust(self) -> list[Trust]:
-        """Of each member: own error, weight, and what the federation would lose without it; see `Trust`."""
+        """For each member: own error, weight, and what the federation would lose without it; see `Trust`."""
         with self._lock:
             loop = self._begun()
             weights = np.zeros(len(loop.members)) if self._last_weights is None else self._last_weights

@@ -1,4 +1,4 @@
-"""What happened so far: games, fallbacks and why, missing and late labels, and agents that sat steps out."""
+"""Counters of games, fallbacks and their reasons, missing and late labels, and absences of agents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nashcast.fields import Fields
 
 COUNTS = ("games", "fallbacks", "missing labels", "late labels", "missing inputs")
 _LONGEST_REASON = 500
-# Different reasons to fall back that are counted; the others are counted together.
+# How many different reasons to fall back are counted; further ones are counted together.
 _MOST_REASONS, _OTHERS = 20, "other reasons"
 
 
 class Health:
-    """counts: by COUNTS.   fell_back: steps by the reason why a game that was due left the greedy step standing.
+    """counts: by COUNTS.   fell_back: steps at which a game was due but the greedy step was used, by reason.
 
     absences: steps that each member sat out.   reasons: why it did so last.
     """
@@ -30,15 +30,15 @@ class Health:
         self.absences: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
 
-    def count(self, said: Forecast, members: Sequence[str]) -> None:
-        """A forecast is final."""
-        self.counts["games"] += said.played
-        if said.fell_back:
+    def count(self, forecast: Forecast, members: Sequence[str]) -> None:
+        """Count a forecast that is final."""
+        self.counts["games"] += forecast.played
+        if forecast.fell_back:
             self.counts["fallbacks"] += 1
-            why = said.fell_back[:_LONGEST_REASON]
+            why = forecast.fell_back[:_LONGEST_REASON]
             known = why in self.fell_back or len(self.fell_back) < _MOST_REASONS
             self.fell_back[why if known else _OTHERS] += 1
-        for member, reason in said.absent.items():
+        for member, reason in forecast.absent.items():
             self.absences[members[member]] += 1
             self.reasons[members[member]] = reason[:_LONGEST_REASON]
 
@@ -63,7 +63,7 @@ class Health:
 
     @classmethod
     def restored(cls, fields: Fields, about: Any) -> Health:
-        """What `save` gave. Raises InvalidInput."""
+        """Restored from what `save` returned. Raises InvalidInput."""
         health = cls()
         texts = about if isinstance(about, Mapping) else {}
         fell_back, absences = _texts(texts, "fell back"), _texts(texts, "absences")

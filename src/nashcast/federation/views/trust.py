@@ -1,4 +1,4 @@
-"""Whom to trust: each member's own error, its weight, and what the federation would lose without it."""
+"""Trust in each member: its own error, its weight, and what the federation would lose without it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Recent errors are fading means: so much of a step remains in the next.
+# Recent errors are exponentially weighted means with this factor per step.
 FADING = 0.99
 
 
 class Sums(NamedTuple):
-    """Of squared errors, averaged over targets; all but the first two fade."""
+    """Sums of squared errors, averaged over targets; all but the first two fade."""
 
-    own: np.ndarray  # of each member's own forecasts, (members,)
+    own: np.ndarray  # errors of each member's own forecasts, (members,)
     steps: np.ndarray  # steps at which it forecast
-    recent: np.ndarray  # the same two sums, which fade while the member forecasts
+    recent: np.ndarray  # the same two sums, fading while the member forecasts
     recent_steps: np.ndarray
-    without: np.ndarray  # of the federation without each member
-    federation: np.ndarray  # of the federation, and of ones, (2,)
+    without: np.ndarray  # errors of the federation without each member
+    federation: np.ndarray  # errors of the federation, and a sum of ones, (2,)
 
 
 class Trust(NamedTuple):
     """One member of a federation. Errors are mean squared errors of the next target, averaged over targets."""
 
     name: str
-    error: float  # of its own forecasts, over all steps at which it forecast
+    error: float  # error of its own forecasts, over all steps at which it forecast
     recent_error: float  # the same, fading with a memory of about 100 steps
-    weight: float  # in the last learnt forecast; of an agent, without its part in the joint game
-    loss_without: float  # by how much of itself the federation's recent error would grow without this member
+    weight: float  # weight in the last learnt forecast; an agent's excludes its part in the joint game
+    loss_without: float  # relative growth of the federation's recent error without this member
     included: bool  # whether its contributions are in the sums of the joint game at present
 
 
@@ -40,15 +40,15 @@ class TrustLog:
         self.sums = Sums(own, steps, recent, recent_steps, without, np.zeros(2))
 
     def learn(self, target: np.ndarray, forecast: np.ndarray, own, without, awake: np.ndarray) -> None:
-        """forecast: of the federation, (y_dim,).   own, without: each member's and without it, (members, y_dim)."""
+        """forecast: the federation's, (y_dim,).   own, without: each member's and without it, (members, y_dim)."""
         one = (each[None] for each in (target, forecast, own, without, awake))
         self.sums = self.sums_with(*one)
 
     def sums_with(self, targets: np.ndarray, forecasts: np.ndarray, own, without, awake: np.ndarray) -> Sums:
-        """The sums with several labelled steps more, in their order: the arguments of `learn`, (steps, …)."""
+        """The sums after several more labelled steps, in their order: the arguments of `learn`, (steps, …)."""
         sums, steps = self.sums, len(targets)
         losses = _losses(own, targets) * awake
-        # How many later steps each one has faded in.
+        # The number of later steps over which each one has faded.
         after = np.arange(steps)[::-1, None]
         awake_after = np.add.accumulate(awake[::-1], axis=0, dtype=np.float64)[::-1] - awake
         fading, recent_fading = FADING**after, FADING**awake_after
@@ -87,7 +87,7 @@ def reported(sums: Sums, names: list[str], weights: np.ndarray, included: np.nda
 
 
 def _losses(forecasts: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Squared errors of forecasts (steps, forecasters, y_dim), averaged over targets, small enough for sums of them."""
+    """Squared errors of forecasts (steps, members, y_dim), averaged over targets, clipped so that sums are finite."""
     with np.errstate(over="ignore"):
         errors = forecasts - targets[:, None]
         return np.minimum(np.vecdot(errors, errors) / errors.shape[2], 1e300)

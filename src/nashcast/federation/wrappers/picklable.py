@@ -1,4 +1,4 @@
-"""A federation that other libraries may copy and pickle: made again by its function, and given its saved state."""
+"""A federation that other libraries may copy and pickle: a copy is made by its function, and given the saved state."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from nashcast.federation.federation import Federation
 
 
 class PicklableFederation:
-    """make, settings: `make(**settings)` makes a federation that knows nothing yet; a function of a module, so that it
-    can be pickled.
+    """make, settings: `make(**settings)` makes an untrained federation; a function of a module, so that it can be
+    pickled.
 
     >>> import copy
     >>> import nashcast as nc
-    >>> held = PicklableFederation(nc.default_federation, x_dim=0)
-    >>> held.federation.learn_one(None, 3.0)
-    >>> copy.deepcopy(held).federation.predict_one(None)
+    >>> picklable = PicklableFederation(nc.default_federation, x_dim=0)
+    >>> picklable.federation.learn_one(None, 3.0)
+    >>> copy.deepcopy(picklable).federation.predict_one(None)
     3.0
     """
 

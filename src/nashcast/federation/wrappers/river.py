@@ -20,9 +20,9 @@ def as_river(make: Callable[[], Federation]) -> Any:
     """A river regressor, or a multi-target regressor if the federation has several targets (then y is a dict).
 
     make: a function that makes a federation of horizon 1. It is called again for every `clone`, which river expects to
-    know nothing yet. To pickle the regressor, `make` must be picklable: a function of a module, or a partial of one.
+    be untrained. To pickle the regressor, `make` must be picklable: a function of a module, or a partial of one.
 
-    The first x fixes the features. Later ones that it lacks are ignored; features that are missing are missing inputs.
+    The first x fixes the features. New ones in a later x are ignored; ones that a later x lacks are missing inputs.
 
     >>> from functools import partial
     >>> import nashcast as nc
@@ -33,22 +33,22 @@ def as_river(make: Callable[[], Federation]) -> Any:
     >>> untrained.predict_one({"a": 0.5})
     0.0
     """
-    one = _held(make).federation.y_dim == 1
+    one = _picklable(make).federation.y_dim == 1
     return FederationRegressor(make) if one else FederationMultiTargetRegressor(make)
 
 
 class _Federated:
-    """What both regressors share. River reads the parameters of `clone` from the signature of __init__."""
+    """The common part of both regressors. River reads the parameters of `clone` from the signature of __init__."""
 
     def __init__(self, make: Callable[[], Federation]):
         self.make = make
-        self._held, self._names = _held(make), None
+        self._picklable, self._names = _picklable(make), None
 
     def predict_one(self, x: dict) -> Any:
-        return self._held.federation.predict_one(self._input(x))
+        return self._picklable.federation.predict_one(self._input(x))
 
     def learn_one(self, x: dict, y: Any) -> None:
-        self._held.federation.learn_one(self._input(x), y)
+        self._picklable.federation.learn_one(self._input(x), y)
 
     def _input(self, x: dict) -> dict[str, Any]:
         named = _by_text("x", x)
@@ -73,7 +73,7 @@ class FederationMultiTargetRegressor(_Federated, base.MultiTargetRegressor):
         self._targets: tuple = ()
 
     def predict_one(self, x: dict) -> dict:
-        """The forecasts by the targets' names; empty before the first target, which tells them."""
+        """The forecasts by the targets' names; empty before the first target, which fixes the names."""
         forecast = super().predict_one(x)
         return {name: forecast[str(name)] for name in self._targets}
 
@@ -87,19 +87,19 @@ class FederationMultiTargetRegressor(_Federated, base.MultiTargetRegressor):
 
 
 def _by_text(label: str, row: dict) -> dict[str, Any]:
-    """A row by names as a federation has them; river's may be anything."""
+    """A row keyed by text, as a federation requires; river's keys may be any object."""
     named = {str(name): value for name, value in row.items()}
     if len(named) < len(row):
         raise InvalidInput(label, check.describe(row), "Give every column a name that differs as text.")
     return named
 
 
-def _held(make: Callable[[], Federation]) -> PicklableFederation:
-    held = PicklableFederation(make)
-    if held.federation.horizon != 1:
-        got = f"a federation of horizon {held.federation.horizon}"
+def _picklable(make: Callable[[], Federation]) -> PicklableFederation:
+    picklable = PicklableFederation(make)
+    if picklable.federation.horizon != 1:
+        got = f"a federation of horizon {picklable.federation.horizon}"
         raise InvalidInput("make", got, "Return one of horizon 1, as river has it.")
-    return held
+    return picklable
 
 
 def _federation_of_one_target() -> Federation:

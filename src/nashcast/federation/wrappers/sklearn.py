@@ -74,6 +74,6 @@ class FederationEstimator(base.RegressorMixin, base.BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        # Rows are steps of one stream: for shuffled rows without an order in time it is no good regressor.
+        # Rows are steps of one stream: on shuffled rows, without an order in time, its score is poor.
         tags.regressor_tags.poor_score = True
         return tags

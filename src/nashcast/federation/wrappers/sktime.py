@@ -27,7 +27,7 @@ def as_sktime(make: Callable[..., Federation] | None = None) -> FederationForeca
 class FederationForecaster(_forecasting.BaseForecaster):
     """make: a function of `horizon` that makes a federation of one target without inputs; the default one if left out.
 
-    `fit` needs fh, which says how far to forecast. `update` learns new rows where it left off. Missing values of y are
+    `fit` needs fh, the steps ahead to forecast. `update` learns new rows where it left off. Missing values of y are
     missing labels. Exogenous data are not used: a federation's inputs are known when a row is, sktime's in advance.
 
     >>> import pandas as pd
@@ -51,7 +51,7 @@ class FederationForecaster(_forecasting.BaseForecaster):
         "capability:pred_int:insample": False,
     }
 
-    # The federation remembers what it needs.
+    # The federation stores the past it needs.
     _config: ClassVar[dict[str, Any]] = {"remember_data": False}
 
     def __init__(self, make: Callable[..., Federation] | None = None):
@@ -63,7 +63,7 @@ class FederationForecaster(_forecasting.BaseForecaster):
         settings = {"x_dim": 0} if self.make is None else {}
         make = default_federation if self.make is None else self.make
         self._name = y.name
-        self._held = PicklableFederation(make, horizon=int(steps.max()), **settings)
+        self._picklable = PicklableFederation(make, horizon=int(steps.max()), **settings)
         return self._learn(y)
 
     def _update(self, y: Any, X: Any = None, update_params: bool = True) -> FederationForecaster:
@@ -71,26 +71,26 @@ class FederationForecaster(_forecasting.BaseForecaster):
 
     def _predict(self, fh: Any, X: Any = None) -> Any:
         steps = self._steps(fh)
-        said = np.atleast_1d(self._held.federation.predict_one(None))
+        forecasts = np.atleast_1d(self._picklable.federation.predict_one(None))
         index = fh.to_absolute_index(self.cutoff)
-        return _pandas.Series(said[steps - 1], index=index, name=self._name)
+        return _pandas.Series(forecasts[steps - 1], index=index, name=self._name)
 
     def _predict_quantiles(self, fh: Any, X: Any, alpha: list[float]) -> Any:
-        steps, federation = self._steps(fh), self._held.federation
+        steps, federation = self._steps(fh), self._picklable.federation
         federation.predict_one(None)
-        said = federation.predict_quantiles(alpha).reshape(federation.horizon, -1)
+        found = federation.predict_quantiles(alpha).reshape(federation.horizon, -1)
         variable = self._get_varnames()[0]
         columns = _pandas.MultiIndex.from_product([[variable], alpha])
-        return _pandas.DataFrame(said[steps - 1], index=fh.to_absolute_index(self.cutoff), columns=columns)
+        return _pandas.DataFrame(found[steps - 1], index=fh.to_absolute_index(self.cutoff), columns=columns)
 
     def _learn(self, y: Any) -> FederationForecaster:
         for value in y.to_numpy(dtype=float):
-            self._held.federation.learn_one(None, None if np.isnan(value) else float(value))
+            self._picklable.federation.learn_one(None, None if np.isnan(value) else float(value))
         return self
 
     def _steps(self, fh: Any) -> np.ndarray:
         steps = np.asarray(fh.to_relative(self.cutoff).to_numpy(), dtype=np.int64)
-        horizon = self._held.federation.horizon if hasattr(self, "_held") else None
+        horizon = self._picklable.federation.horizon if hasattr(self, "_picklable") else None
         if steps.min() < 1 or (horizon is not None and steps.max() > horizon):
             remedy = "Pass steps ahead from 1 on, no further than fh in `fit`."
             raise InvalidInput("fh", f"{steps.tolist()[:8]}", remedy)

@@ -1,9 +1,9 @@
 """The k×k matrix F that couples the agents at one step: its inverse, and whether a unique equilibrium exists.
 
 An agent's discount enters F's rows and columns, so F may be badly scaled though the equilibrium is unique. Existence is
-therefore judged by the condition number of F after its rows and columns were scaled, not by that of F itself. How many
-digits the solution has depends on both: over the steps of the game about as many are lost as the scales spread, which
-is the square root of F's own condition number.
+therefore judged by the condition number of F after its rows and columns were scaled, not by that of F itself. The
+number of digits of the solution depends on both: over the steps of the game, about as many are lost as the spread of
+the scales, which is the square root of F's own condition number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRECISE = 1e6
 class Condition(NamedTuple):
     """Condition numbers of F in the Frobenius norm, divided by k: 1 is best, infinite where F is singular.
 
-    NaN where it is not finite.
+    NaN where F is not finite.
     """
 
     scaled: float  # with scaled rows and columns
@@ -70,7 +70,7 @@ def growth(condition: Condition) -> float:
 
 
 def check_existence(step: int, condition: Condition) -> None:
-    """Raise the error that belongs to the condition numbers of a step."""
+    """Raise the error for the condition numbers of a step, if any."""
     scaled, plain = condition
     if scaled < ILL_CONDITIONED and plain < ILL_CONDITIONED**2:
         return

@@ -13,6 +13,6 @@ def has_numba() -> bool:
 
 
 def need_numba(argument: str) -> None:
-    """Refuse what only compiled code can do where numba is missing."""
+    """Raise InvalidInput if numba is missing."""
     if not has_numba():
         raise InvalidInput(argument, "no package numba", "Install it: pip install 'nashcast[fast]'.")

@@ -1,9 +1,9 @@
 """Theorem 2: the look-back game's exact feedback Nash equilibrium, for any number of agents.
 
 Agent i steers its decoders β_0 … β_{T-1}; its forecast moves by Ŷ_{t+1} = Ŷ_t + Z_t β_t; it pays
-Σ_t exp(-α_i(T-1-t)) · (‖y_{t+1} - Σ_j w_t^j Ŷ_{t+1}^j‖² + γ_i‖β_t - β̄_t‖²). Agents meet only in the mixture, so the
-equilibrium costs O(N): docs/explanation/game.md. Here arguments are checked and packed; `reference` or `compiled`
-solves.
+Σ_t exp(-α_i(T-1-t)) · (‖y_{t+1} - Σ_j w_t^j Ŷ_{t+1}^j‖² + γ_i‖β_t - β̄_t‖²). Agents interact only through the mixture,
+so the equilibrium costs O(N): docs/explanation/game.md. Here arguments are checked and packed; `reference` or
+`compiled` solves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from nashcast.games.lookback.problem import (
     layout_each,
 )
 
-# From this many agents on the compiled solver is used where numba is installed: below, NumPy takes under a millisecond
+# From this many agents on, the compiled solver is used if numba is installed: below, NumPy takes under a millisecond,
 # and importing numba would take longer than all games of a short run.
 COMPILED_FROM = 200
 
@@ -74,10 +74,10 @@ def solve_game(
     weights: $w_t^i$, shape (lookback, agents).   targets: $y_{t+1}$, shape (lookback, y_dim).
     start: $\hat Y_0^i$, shape (y_dim,) for all agents alike or (agents, y_dim).
     ridge: $\gamma_i > 0$ and decay: $\alpha_i \ge 0$, one number or one for each agent.
-    means: $E[Z_t^i]$ of random features, shaped as `features`; left out, the features are what was expected.
+    means: $E[Z_t^i]$ of random features, shaped as `features`; if left out, features are deterministic.
     covariance: $Cov(row\ k, row\ l\ of\ Z_t^i)$, shape (lookback, agents, y_dim, y_dim, features, features), or a
-        sequence with one array without the agents axis, or None for a deterministic agent. It must be one (symmetric,
-        positive semi-definite): that is not checked.
+        sequence with one array without the agents axis, or None for a deterministic agent. It must be symmetric and
+        positive semi-definite, which is not checked.
     prior: $\bar\beta_t^i$ the ridge is centred on (zero in the paper), shape (lookback, agents, features), or one
         array (lookback, features_i) for each agent.
     compiled: whether the compiled solver is used (extra `fast`); None: from 200 agents on, where numba is installed.
@@ -109,14 +109,14 @@ def solve_problem(problem: Problem, compiled: bool | None = None) -> Equilibrium
     """`solve_game` for a problem whose arrays are checked; decoders come back in flat rows."""
     if compiled is None:
         compiled = problem.layout.agents >= COMPILED_FROM and has_numba()
-    # Numbers that overflow end in an error; the warnings on the way there say nothing more.
+    # Numbers that overflow end in an error; NumPy's warnings are redundant.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         solved = _solve(problem, compiled)
     return Equilibrium(solved.decoders, solved.forecasts, solved.conditions, solved.rule, problem)
 
 
 def _solve(problem: Problem, compiled: bool) -> Solution:
-    """By the O(N) recursion; where that loses digits and agents are few, in root form."""
+    """Solve by the O(N) recursion; where that loses digits and agents are few, in root form."""
     try:
         solved = (_compiled_solve if compiled else reference.solve)(problem)
         if solved.growth <= PRECISE or not root_solver.fits(problem):
@@ -135,7 +135,7 @@ def _compiled_solve(problem: Problem) -> Solution:
 
 
 def feedback_rule(equilibrium: Equilibrium) -> FeedbackRule:
-    """Its rule, or an error where there is none."""
+    """The feedback rule; raises InvalidInput if there is none."""
     if equilibrium.rule is None:
         got = "a game solved by a function of your own, without feedback rules"
         raise InvalidInput("equilibrium", got, "Pass what `solve_game` returned.")
@@ -143,7 +143,7 @@ def feedback_rule(equilibrium: Equilibrium) -> FeedbackRule:
 
 
 def respond(equilibrium: Equilibrium, step: int, forecasts: np.ndarray) -> np.ndarray | list[np.ndarray]:
-    """The decoders the agents play at `step` if their forecasts stand at `forecasts`, on the played path or off it.
+    """The decoders the agents play at `step` if their forecasts are `forecasts`, on the played path or off it.
 
     forecasts: shape (agents, y_dim).   Returns (agents, features), or one array for each agent.
     """

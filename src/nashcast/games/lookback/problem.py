@@ -1,6 +1,6 @@
-"""A look-back game in arrays. Agents may have different feature sizes, so what belongs to them lies in flat rows.
+"""A look-back game in arrays. Agents may have different feature sizes, so their numbers are stored in flat rows.
 
-A flat row holds the numbers of one step: agent after agent, each agent's block in C order.
+A flat row contains the numbers of one step: agent after agent, each agent's block in C order.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-# Stands for a covariance or a prior that is not there.
+# A missing covariance or prior.
 NOTHING = np.empty((1, 0))
-# Layouts are cached, since a federation plays games of the same shape again and again; of larger ones only the last.
+# Layouts are cached, since a federation plays many games of the same shape; for large games only the last.
 FEW_AGENTS = 10_000
 
 
 class Group(NamedTuple):
-    """Agents of one feature size whose features are all random or all certain; what selects them, and their columns."""
+    """Agents of one feature size whose features are all random or all deterministic: their indices and columns."""
 
     agents: np.ndarray | slice
     number: int  # of agents
     size: int  # d
     features: np.ndarray | slice
-    covariance: np.ndarray | slice | None  # None: their features are certain
+    covariance: np.ndarray | slice | None  # None: their features are deterministic
     decoders: np.ndarray | slice
 
 
@@ -33,7 +33,7 @@ class Layout:
     """Where each agent's numbers start in a flat row; the last entry of each array is the row's length.
 
     sizes: features of each agent, (agents,).   y_dim: numbers in a target.
-    features: blocks (y_dim, size).   covariance: blocks (y_dim, y_dim, size, size), empty where features are certain.
+    features: blocks (y_dim, size).   covariance: blocks (y_dim, y_dim, size, size), empty for deterministic features.
     decoders: blocks (size,).
     """
 
@@ -76,7 +76,7 @@ class Problem(NamedTuple):
 
     layout: Layout
     features: np.ndarray  # Z as drawn, T flat rows
-    means: np.ndarray  # E[Z], T flat rows; the same array where nothing is random
+    means: np.ndarray  # E[Z], T flat rows; the same array if no feature is random
     covariance: np.ndarray  # T flat rows, or NOTHING
     prior: np.ndarray  # β̄, T flat rows, or NOTHING
     weights: np.ndarray  # w, (T, N)
@@ -108,7 +108,7 @@ class StateRule(NamedTuple):
 
 
 class FeedbackRule(Protocol):
-    """How every agent answers any state at any step of the window."""
+    """Every agent's feedback rule at every step of the window."""
 
     def step(self, t: int) -> StepRule | StateRule:
         """The rule of step t in plain arrays."""
@@ -122,16 +122,16 @@ class Solution(NamedTuple):
     forecasts: np.ndarray
     conditions: np.ndarray
     rule: FeedbackRule
-    growth: float  # how much rounding has grown at most, as `coupling.growth` estimates it
+    growth: float  # the largest growth of rounding, as `coupling.growth` estimates it
 
 
 def layout_alike(agents: int, size: int, y_dim: int, noisy: bool) -> Layout:
-    """The layout of agents that are all alike."""
+    """The layout of agents with equal feature sizes."""
     return (_small_alike if agents <= FEW_AGENTS else _large_alike)(agents, size, y_dim, noisy)
 
 
 def layout_each(sizes: tuple[int, ...], y_dim: int, noisy: tuple[bool, ...]) -> Layout:
-    """The layout of agents of the given feature sizes; `noisy` says of each whether it has a covariance."""
+    """The layout of agents of the given feature sizes; noisy: whether each has a covariance."""
     return (_small_each if len(sizes) <= FEW_AGENTS else _large_each)(sizes, y_dim, noisy)
 
 

@@ -30,7 +30,7 @@ class Answers(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """What those answers do: terms of the sums over agents, and the agents' own effort. n agents, or all N."""
+    """The effects of those answers: terms of the sums over agents, and the agents' own effort. n agents, or all N."""
 
     response: np.ndarray  # Λ = me, (n, p, p)
     pull: np.ndarray  # Λs - md, (n, p)
@@ -51,7 +51,7 @@ class Terms(NamedTuple):
 
 
 def initial_value(agents: int) -> Value:
-    """Behind the window's end nothing is paid."""
+    """The value functions after the window's end, where the cost is 0."""
     return Value(np.zeros((agents, 0, 0)), np.zeros((agents, 0)))
 
 
@@ -79,7 +79,7 @@ def form_basis(carry: np.ndarray, weights: np.ndarray, p: int) -> np.ndarray:
 
 
 def agents_terms(game: Problem, t: int, value: Value, b: np.ndarray, noisy: bool) -> Terms:
-    """Each agent's answer to ζ at step t, and its effects. noisy: whether those of its noise are needed."""
+    """Each agent's answer to ζ at step t, and its effects. noisy: whether the terms of its noise are needed."""
     u = value.kappa @ b
     s = (value.sigma[:, None, :] @ b)[:, 0]
     penalty = np.exp(-game.decay * (len(game.targets) - 1 - t)) * game.ridge
@@ -130,13 +130,13 @@ def _answers(m, cov, prior, c_gamma, q) -> Answers:
         right = np.concatenate([right, (c_gamma * prior)[:, :, None]], axis=2)
     try:
         solved = np.linalg.solve(E, right)
-    except np.linalg.LinAlgError:  # no covariance gives that; the step's condition number will be NaN
+    except np.linalg.LinAlgError:  # impossible for a covariance; the step's condition number will be NaN
         solved = np.full_like(right, np.nan)
     return Answers(solved[:, :, :p], None if prior is None else solved[:, :, p])
 
 
 def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Agent by agent."""
+    """Matrix-vector products, agent by agent."""
     return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
@@ -181,7 +181,7 @@ def noise_by_agent(terms: Terms, value: Value) -> np.ndarray:
 def solve_sums(F: np.ndarray, f: np.ndarray, carry: np.ndarray) -> tuple[np.ndarray, np.ndarray, Condition]:
     """The functionals carried one step further back, g = -F⁻¹f, and F's condition.
 
-    F: without its I.   carry: of the step after.
+    F: without its I.   carry: that of the next step.
     """
     inverse, condition = invert(F)
     k = len(carry)
@@ -195,7 +195,7 @@ def noise_from_tensor(value: Value, tensor: np.ndarray) -> np.ndarray:
 
 
 def carry_value(value: Value, terms: Terms, g: np.ndarray, noise: np.ndarray | None) -> Value:
-    """κ ← κ + u(cγeᵀe)uᵀ + noise and σ ← σ + κ(new) g + u·drift + noise'. noise: of every agent, (N, k² + k)."""
+    """κ ← κ + u(cγeᵀe)uᵀ + noise and σ ← σ + κ(new) g + u·drift + noise'. noise: every agent's, (N, k² + k)."""
     u, (N, k) = terms.slope, value.sigma.shape
     kappa = value.kappa + u @ terms.effects.effort @ u.swapaxes(1, 2)
     sigma = value.sigma + _times(u, terms.effects.drift)
@@ -206,7 +206,7 @@ def carry_value(value: Value, terms: Terms, g: np.ndarray, noise: np.ndarray | N
 
 
 def play(group: Group, answer: Answers, pull: np.ndarray) -> np.ndarray:
-    """β of a group's agents. pull: uᵀζ + s of all agents."""
+    """β of a group's agents. pull: uᵀζ + s for all agents."""
     moved = _times(answer.gain, pull[group.agents])
     return -moved if answer.centre is None else answer.centre - moved
 

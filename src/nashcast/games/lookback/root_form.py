@@ -1,17 +1,17 @@
-r"""The look-back game in root form: the same equilibrium where the O(N) recursion would lose its digits.
+r"""The look-back game in root form: the same equilibrium, for games where the O(N) recursion loses digits.
 
-Under steep decay the value matrices of Theorem 2 have entries that differ by many orders of magnitude, and what an
-agent pays is a small difference of them. Here agent i's value is kept as a matrix $R_i$ with
+Under steep decay the value matrices of Theorem 2 have entries that differ by many orders of magnitude, and an
+agent's cost is a small difference of them. Here agent i's value is stored as a matrix $R_i$ with
 $V_i = \|R_i [\hat y; 1]\|^2$ over all forecasts $\hat y$, in units of the present step's discount. One step back, with
-$S_i$ the rows $e^{\alpha_i/2} R_i$ and the mixture's miss, the residuals $s_i = S_i [\hat y'; 1]$ after the step are
+$S_i$ the rows $e^{\alpha_i/2} R_i$ and the mixture's error, the residuals $s_i = S_i [\hat y'; 1]$ after the step are
 unknowns of their own:
 
     ŷ'_i = ŷ_i + m_i d_i - m_i e_i S_i[:, i]ᵀ s_i          s_i = S_i [ŷ'; 1]          β_i = d_i - e_i S_i[:, i]ᵀ s_i
 
-Nothing is subtracted that nearly cancels, and the new $R_i$ is the triangular factor of $s_i$, the effort and the
+No nearly equal numbers are subtracted, and the new $R_i$ is the triangular factor of $s_i$, the effort and the
 noise. The cost is that of the dense theorem: for games of few agents.
 
-Written in operations that numba compiles as they are; `compiled.root_form` is this module, compiled.
+All operations compile in numba unchanged; `compiled.root_form` is this module, compiled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def product(a, b):
 
 
 def eliminate(matrix, right):
-    """Overwrite `right` by the solution of matrix · x = right; `matrix` is used up.
+    """Overwrite `right` by the solution of matrix · x = right; `matrix` is overwritten.
 
     Rows and columns are scaled first. Returns the largest pivot over the smallest: infinity where one vanishes.
     """
@@ -87,7 +87,7 @@ def eliminate(matrix, right):
 
 
 def triangular(rows):
-    """The triangular factor of a matrix with at least as many rows as columns, by Householder; `rows` is used up."""
+    """The triangular factor of a matrix with at least as many rows as columns, by Householder; overwrites `rows`."""
     n = rows.shape[1]
     for c in range(n):
         v = rows[c:, c].copy()
@@ -169,7 +169,7 @@ def solve_rules(game):
         if t > 0:
             for i in range(N):
                 first, last, here = game.decoder_starts[i], game.decoder_starts[i + 1], n + i * R
-                # All agents' decoders may add noise; R rows of residuals and the own effort are always there.
+                # All agents' decoders may add noise; R rows of residuals and the agent's own effort are always present.
                 rows = np.zeros((R + last - first + (game.decoder_starts[-1] if noisy else 0), n + 1))
                 rows[:R] = right[here : here + R]
                 effort = rules[t, first:last].copy()
@@ -236,9 +236,9 @@ def reversed_game(game):
 
 
 def _apart(one, other, worth):
-    """The largest difference of a step, as a share of the largest entry; NaN where something is not finite.
+    """The largest difference of a step, as a share of the largest entry; NaN if an entry is not finite.
 
-    worth: of each step. What agents do at a step that costs next to nothing need not be known to many digits.
+    worth: weight of each step. Decoders of a step with a negligible cost need not have many digits.
     """
     largest, difference = 0.0, 0.0
     for t in range(len(worth)):
@@ -253,7 +253,7 @@ def _apart(one, other, worth):
 def solve_twice(game, features, states):
     """Solve and play from states[0], in both orders of the agents. features: Z as drawn, flat rows.
 
-    Returns rules, pivots, decoders, and how far the two solutions are apart (`_apart`); fills states.
+    Returns rules, pivots, decoders, and the distance of the two solutions (`_apart`); fills states.
     """
     rules, pivots = solve_rules(game)
     decoders = play_rules(rules, features, game.feature_starts, game.sizes, states)
@@ -264,8 +264,8 @@ def solve_twice(game, features, states):
     decoders_again = play_rules(again, drawn, back.feature_starts, back.sizes, turned)
     first = _block_columns(decoders, game.decoder_starts, back.decoder_starts)
     T = len(decoders)
-    # The root of the most patient agent's discount, in which costs are counted.
+    # The root of the most patient agent's discount, the unit of costs.
     worth = np.exp(-0.5 * np.min(game.decay) * np.arange(T - 1.0, -1.0, -1.0))
-    # Added, so that NaN stays.
+    # Added, so that NaN propagates.
     apart = _apart(first, decoders_again, worth) + _apart(states[1:, ::-1].copy(), turned[1:], worth)
     return rules, pivots, decoders, apart

@@ -1,4 +1,4 @@
-"""A game solved in root form (`root_form`), twice: the difference shows how many digits there are."""
+"""A game solved twice in root form (`root_form`): the difference shows how many digits are correct."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def solve(game: Problem, compiled: bool) -> Solution:
     if not np.isfinite(apart) or np.isnan(pivots).any():  # numbers overflow
         raise IllConditionedGame(worst, np.nan)
     if apart > DIGITS:
-        # Pivots alone say little: badly scaled systems have small ones too.
+        # Pivots alone are not conclusive: badly scaled systems have small ones too.
         if pivots[worst] >= SINGULAR:
             raise SingularGame(worst, float(pivots[worst]))
         raise IllConditionedGame(worst, float(apart / np.finfo(np.float64).eps))

@@ -1,4 +1,4 @@
-"""Theorem 2 spread over its agents: each plays its own part, and only its terms of the sums leave it.
+"""Theorem 2 spread over its agents: each plays its own part and sends only its terms of the sums.
 
 The agent's part is the reference solver's own code for one agent, the server's part its code for the sums.
 """
@@ -14,12 +14,12 @@ from nashcast.games.lookback import reference
 from nashcast.games.lookback.coupling import Condition
 from nashcast.games.lookback.problem import NOTHING, Problem, layout_alike
 
-# Numbers that overflow end in a condition that is not finite; the warnings on the way there say nothing more.
+# Numbers that overflow end in a condition that is not finite; NumPy's warnings are redundant.
 _QUIET = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
 
 
 class Invitation(NamedTuple):
-    """A spread game begins: the window's targets, the agent's own weights, and whether anybody's features vary."""
+    """A spread game begins: the window's targets, the agent's own weights, and whether any agent's features vary."""
 
     targets: np.ndarray  # (lookback, y_dim)
     weights: np.ndarray  # (lookback,)
@@ -53,7 +53,7 @@ class AgentPart:
         )
         self._noisy = noisy
         self._value, self._carry = reference.initial_value(1), np.zeros((0, 0))
-        # Of each step, the window's last one first.
+        # One entry per step, the window's last step first.
         self._terms: list[reference.Terms] = []
         self._shifts: list[np.ndarray] = []
         self._surprises: list[np.ndarray] = []
@@ -77,7 +77,7 @@ class AgentPart:
         return *reference.sums(terms), tensor, self._surprise(t, terms) if self._noisy and back > 0 else np.empty(0)
 
     def _surprise(self, t: int, terms: reference.Terms) -> np.ndarray:
-        """What features other than expected do to the functionals: of each ζ, and without, (k, k + 1) in one row."""
+        """The effect of features minus means on the functionals: linear in ζ, and constant, (k, k + 1) in one row."""
         game = self._game
         apart = (game.features[t] - game.means[t]).reshape(game.layout.y_dim, -1) @ terms.answers[0].gain[0]
         moved = terms.basis[0] @ apart
@@ -85,7 +85,7 @@ class AgentPart:
 
     @_QUIET()
     def receive(self, back: int, carry: np.ndarray, shift: np.ndarray, tensor: np.ndarray, surprise) -> None:
-        """What the server found from the sums of one step back; the sums of noise and surprise are as they were."""
+        """The server's reply to the sums of one step back; the sums of noise and surprise are unchanged."""
         self._carry = carry
         self._shifts.append(shift)
         self._surprises.append(surprise)
@@ -97,7 +97,7 @@ class AgentPart:
 
     @_QUIET()
     def play(self, totals: np.ndarray) -> None:
-        """Forward, along the path of ζ that follows from the sums. totals: of all agents' weights, (lookback,)."""
+        """Play forward, along the path of ζ given by the sums. totals: sums of all agents' weights, (lookback,)."""
         game = self._game
         (group,) = game.layout.groups
         functionals = self._carry @ np.outer(totals[::-1], game.start[0]).ravel()
@@ -128,7 +128,7 @@ def _triangle(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _packed(tensor: np.ndarray) -> np.ndarray:
-    """A noise tensor as it travels: a map from a triangle to a triangle and k numbers, since κ is symmetric."""
+    """A noise tensor as it is sent: a map from a triangle to a triangle and k numbers, since κ is symmetric."""
     k = round(np.sqrt(tensor.shape[1]))
     lower, upper, apart = _triangle(k)
     folded = tensor[:, lower]
@@ -146,7 +146,7 @@ def _unpacked(packed: np.ndarray, k: int) -> np.ndarray:
 
 
 class ServerPart:
-    """The server's part in one spread game: sums of terms in, what all agents need out."""
+    """The server's part in one spread game: from sums of terms it computes what all agents need."""
 
     def __init__(self):
         self._carries = [np.zeros((0, 0))]

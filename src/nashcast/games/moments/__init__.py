@@ -1,1 +1,1 @@
-"""What the look-back game needs to know of random features: their mean and covariance, exact or sampled."""
+"""Moments of random features for the look-back game: mean and covariance, exact or sampled."""

@@ -80,10 +80,10 @@ class Interval(NamedTuple):
 def _average_of_pieces(x, s, y, t) -> np.ndarray:
     """Hoeffding's average over I × I', cut into pieces on which the smaller of w and w' is always the same.
 
-    Pieces are fractions of their interval, so that they add up to 1 however short it is.
+    Pieces are fractions of their interval, so that they add up to 1 for any length.
     """
     i, j = _interval(x, s), _interval(y, t)
-    # The piece that both have in common goes from `low` to `high`, as fractions of each.
+    # The common piece of both goes from `low` to `high`, as fractions of each.
     i_low, i_high = i.fraction_below(j.first), i.fraction_below(j.first + j.length)
     j_low, j_high = j.fraction_below(i.first), j.fraction_below(i.first + i.length)
     zero, one = np.zeros_like(x), np.ones_like(x)
@@ -122,7 +122,7 @@ def _mass_above(i: Interval, low, high) -> np.ndarray:
 
 def _square(low, width) -> np.ndarray:
     """The average of Φ(min(w, w'))·Φ(-max(w, w')) over the square from low to low + width: that over its triangle."""
-    low = np.where(2.0 * low + width < 0.0, -low - width, low)  # by symmetry, to the tail where both have all digits
+    low = np.where(2.0 * low + width < 0.0, -low - width, low)  # by symmetry, to the tail where both are accurate
     larger = low[..., None] + width[..., None] * _NODES
     smaller = low[..., None, None] + width[..., None, None] * (_NODES[:, None] * _NODES)
     short = 2.0 * (upper_tail(-smaller) @ _SHARES * _NODES * upper_tail(larger)) @ _SHARES

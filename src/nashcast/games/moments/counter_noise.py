@@ -1,7 +1,7 @@
-"""Noise that is looked up, not drawn: the normal number at (key, step, index) is always the same.
+"""Counter-based noise: the normal number at (key, step, index) is always the same.
 
-An encoder's noise at step t then does not depend on what was asked before: forecasting twice, replaying a series in one
-go, or resuming a saved run meets the same numbers, in any process.
+An encoder's noise at step t then does not depend on earlier calls: forecasting twice, replaying a series in one call,
+or resuming a saved run gives the same numbers, in any process.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _BITS = 2**64
-# Steps, and numbers in them, that are found at a time: a stream asks for one step after the other.
-_KEPT_STEPS, _KEPT_NUMBERS = 32, 4096
+# Steps, and numbers per step, that are computed at a time: a stream asks for one step after the other.
+_BLOCK_STEPS, _BLOCK_NUMBERS = 32, 4096
 
 
 def _scramble(bits: np.ndarray) -> np.ndarray:
@@ -37,16 +37,16 @@ def _each(function, values: np.ndarray) -> np.ndarray:
 
 
 def step_normals(key: int, step: int, size: int) -> np.ndarray:
-    """The first `size` numbers of one step. Those of its neighbours are found with it and kept, while they are few."""
-    if size > _KEPT_NUMBERS // _KEPT_STEPS:
+    """The first `size` numbers of one step. If few, those of neighbouring steps are computed and cached too."""
+    if size > _BLOCK_NUMBERS // _BLOCK_STEPS:
         return standard_normals(key, step, np.arange(size))
-    block, place = divmod(step, _KEPT_STEPS)
+    block, place = divmod(step, _BLOCK_STEPS)
     return _block(key, block, size)[place].copy()
 
 
 @lru_cache(maxsize=64)
 def _block(key: int, block: int, size: int) -> np.ndarray:
-    steps = np.arange(block * _KEPT_STEPS, (block + 1) * _KEPT_STEPS)
+    steps = np.arange(block * _BLOCK_STEPS, (block + 1) * _BLOCK_STEPS)
     return standard_normals(key, steps[:, None], np.arange(size))
 
 

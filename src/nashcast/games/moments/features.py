@@ -1,8 +1,8 @@
-"""What the game needs to know of random features: their mean and how their rows vary together.
+"""Moments of random features for the game: their mean and the covariance of their rows.
 
 Z = activation(a + σW), with one standard normal W for each column, shared by the column's rows; so columns are
-independent and the covariance of two rows is diagonal. Deterministic features need no moments: their mean is
-themselves.
+independent and the covariance of two rows is diagonal. Deterministic features need no moments: they equal their
+mean.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Moments(NamedTuple):
 
 
 class ClosedForm(NamedTuple):
-    """Exact moments of an activation for σ > 0. points: what mean and covariance need of a + σW, found once."""
+    """Exact moments of an activation for σ > 0. points: what mean and covariance need of a + σW, computed once."""
 
     points: Callable[[Array, Array], Any]
     mean: Callable[[Any], Array]
@@ -101,7 +101,7 @@ def _mean_and_shared(activation: Activation, a: Array, noise: Array) -> tuple[Ar
     closed, (n, p, d) = activation.closed, a.shape
     assert closed is not None
     shared = np.zeros((n, p, p, d))
-    # Numbers far in a tail underflow to the 0 they stand for.
+    # Numbers far in a tail underflow to 0, as they should.
     with np.errstate(under="ignore"):
         mean = activation.apply(a)
         points = {k: closed.points(a[:, k], np.full((n, d), noise[k])) for k in range(p) if noise[k] > 0.0}
@@ -130,7 +130,7 @@ def echo_moments(
     rng: a named generator (`seeds.generator`).   samples: paths drawn.   activation: hard_sigmoid, relu or tanh.
 
     One set of paths serves every expectation. The last step of each path has closed-form moments for the hard sigmoid
-    and ReLU, so only what leads up to it is sampled: the step after the start is exact. For tanh all is sampled.
+    and ReLU, so only the steps before it are sampled: the step after the start is exact. For tanh all are sampled.
     """
     h = check.of_rank("drive", drive, ("steps", "y_dim", "features"))
     check.finite("drive", h)
@@ -149,7 +149,7 @@ def echo_moments(
 
 
 class EchoParameters(NamedTuple):
-    """An echo state over a window: all that its sampled moments need beside its first state."""
+    """An echo state over a window: the parameters of its sampled moments, without its first state."""
 
     drive: np.ndarray  # A x_t + b, (steps, y_dim, features)
     recurrent: np.ndarray  # B
@@ -168,13 +168,13 @@ def drawn_steps(activation: str, steps: int) -> tuple[int, int]:
 
 
 def sample_echo_moments(echo: EchoParameters, start: Array, normals: Array) -> Moments:
-    """`echo_moments` for arguments that are checked. normals: of the drawn steps, (samples, drawn steps, features)."""
+    """`echo_moments` for arguments that are checked. normals: at the drawn steps, (samples, drawn steps, features)."""
     drive, B, noise, _, name, leak = echo
     activation, (T, p, d) = ACTIVATIONS[name], drive.shape
     exact = activation.closed is not None
     mean, covariance = np.empty((T, p, d)), np.zeros((T, p, p, d, d))
     mean[0] = start
-    # All paths leave the same start: while they are one, one of them says it all.
+    # All paths leave the same start: as long as they coincide, one path suffices.
     paths, columns = start[None], np.arange(d)
     for t in range(1, T):
         entering, expected, within = drive[t] + B @ paths, None, np.zeros((p, p, d))

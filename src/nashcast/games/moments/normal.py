@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Beyond this many standard deviations Φ and φ are 0 or 1 in float64, and u itself may overflow.
+# Beyond this many standard deviations Φ is 0 or 1 and φ is 0 in float64, and u itself may overflow.
 CERTAIN = 40.0
 
 
@@ -34,7 +34,7 @@ def tails_at(u: np.ndarray) -> Tails:
 
 
 def tails(a: np.ndarray, noise: np.ndarray) -> Tails:
-    """The points a / noise, clipped where the normal distribution has become certain; noise > 0."""
+    """The points a / noise, clipped where Φ is 0 or 1 to rounding; noise > 0."""
     with np.errstate(over="ignore", under="ignore"):
         u = a / noise
     return tails_at(np.minimum(np.maximum(u, -CERTAIN), CERTAIN))

@@ -1,8 +1,8 @@
 """Exact mean and covariance of ReLU random features: Z = ReLU(a + σW) with one W for each column, shared by its rows.
 
 Everything comes from one standardised function, the covariance of (u + W)₊ and (v + W)₊. Written as E[··] - E[·]E[·]
-it loses all digits once u is large, so each sign has its own form: with g(u) = (-u - W)₊ what the cut removes,
-(u + W)₊ = u + W + g(u), and E[W g(u)] = -Φ(-u).
+it loses all digits once u is large, so each sign has its own form: with g(u) = (-u - W)₊, the part that the cut
+removes, (u + W)₊ = u + W + g(u), and E[W g(u)] = -Φ(-u).
 
 All arrays of a call have one shape; noise is positive.
 """
@@ -22,7 +22,7 @@ def cut_mean(p: Tails) -> np.ndarray:
 
 
 def removed_mean(p: Tails) -> np.ndarray:
-    """E (-u - W)₊: what the cut takes away."""
+    """E (-u - W)₊: the mean that the cut removes."""
     return p.density - p.u * p.above
 
 
@@ -47,7 +47,7 @@ def cut_covariance(p: Tails, q: Tails) -> np.ndarray:
 
 
 def _cut_variance(p: Tails) -> np.ndarray:
-    """Var (u + W)₊: the forms of both signs in the smaller tail, which differ by what is left without the cut."""
+    """Var (u + W)₊: the forms of both signs in the smaller tail, which differ by the variance without the cut."""
     size, small = np.abs(p.u), np.minimum(p.below, p.above)
     mean = p.density - size * small
     variance = (size * size + 1.0) * small - size * p.density - mean * mean

@@ -1,6 +1,6 @@
 r"""The usual size of the experts' errors in each column, and the errors of a step bounded by it.
 
-Every rule learns from bounded errors, so that no single number can outweigh all that was learnt before it. The size of
+Every rule learns from bounded errors, so that no single number can outweigh all earlier steps. The size of
 a step is the root mean square of the awake experts' errors $|e_k|$, each counted as at most `SPREAD` times their
 median, so that fewer than half of the experts cannot move it. The usual size s is the running root mean square of these
 sizes; a step counts as at most `LIMIT` times the usual size. If s exceeds `LIMIT` times the median of the last `WINDOW`
@@ -27,14 +27,14 @@ RESTART = 2.0
 COMMON = 4.0
 CLIP = 20.0
 SPREAD = 4.0
-FIRST = 4  # steps before which no size is known to be unusual
+FIRST = 4  # steps before which no size counts as unusual
 MEMORY = 200  # steps that the usual size is averaged over
 WINDOW = 25
 HUGE = 1e140  # errors from here on are not squared
 
 
 class ErrorScale(NamedTuple):
-    """What is known of the usual error size of each column."""
+    """The usual error size of each column."""
 
     squares: np.ndarray  # s², (columns,); 0 until an expert has made an error
     steps: np.ndarray  # steps with an error so far, (columns,)
@@ -54,7 +54,7 @@ class Errors(NamedTuple):
 
 
 def init(columns: int) -> ErrorScale:
-    """Nothing is known yet."""
+    """The state before any step."""
     return ErrorScale(np.zeros(columns), np.zeros(columns, dtype=np.int64), np.zeros((columns, WINDOW)))
 
 
@@ -67,7 +67,7 @@ def observe(
 ) -> Errors:
     """The errors of one step, bounded; updates `scale` in place.
 
-    forecasts: (columns, experts), anything where an expert is asleep.   target: (columns,), anything without a label.
+    forecasts: (columns, experts), ignored where an expert is asleep.   target: (columns,), ignored without a label.
     awake: bool, (columns, experts) or (experts,); all if left out.   labelled: bool, (columns,); all if left out.
     """
     with np.errstate(over="ignore", invalid="ignore"):
@@ -100,7 +100,7 @@ def observe(
 
 
 def _update(scale: ErrorScale, ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Takes in the sorted error sizes of a step; returns their medians over experts with an error, and `revised`."""
+    """Adds the sorted error sizes of a step; returns their medians over experts with an error, and `revised`."""
     s2, steps, recent = scale
     columns, K = ordered.shape
     rows, place = np.arange(columns), steps % WINDOW

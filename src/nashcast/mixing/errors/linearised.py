@@ -1,12 +1,12 @@
-r"""Gains of experts on the mixture, in units of the largest so far: what BOA and ML-Poly learn from.
+r"""Gains of experts on the mixture, in units of the largest so far. BOA and ML-Poly learn from them.
 
 Expert k gains $r_k = 2(\hat y - y)(\hat y - f_k) = 2 \bar e (\bar e - e_k)$ with $\bar e = \sum_k p_k e_k$. The squared
 error is convex, so $\sum_t r_{k,t}$ bounds the regret against expert k, and means of them that against mixtures.
 
 B is the largest |r| so far. A step that exceeds all before it is shrunk to them: over all steps that costs at most
-the largest |r| once, and nothing depends on units. All sums are kept in units of B. B never exceeds `MOST` s² (see
-`error_scale`), and a step that exceeds it or has an outlier does not raise B: it counts as a step of size B. Where s
-falls, B falls with it: that shrinks all steps before by the same factor and leaves the weights as they are, so that
+the largest |r| once, and the result does not depend on units. All sums are in units of B. B never exceeds `MOST` s²
+(see `error_scale`), and a step that exceeds it or has an outlier does not raise B: it counts as a step of size B. Where
+s falls, B falls with it: that shrinks all steps before by the same factor and leaves the weights as they are, so that
 later steps count again.
 """
 
@@ -20,15 +20,15 @@ from nashcast.mixing.errors.error_scale import LIMIT, Errors
 
 MOST = LIMIT**2
 LEAST = 1e-300  # a smaller B has no inverse
-# B does not begin with gains below this share of s²: they are the rounding of experts that say the same.
+# B does not begin with gains below this share of s²: they are the rounding of experts with equal forecasts.
 _ROUNDING = 1e-10
 
 
 class StepScale(NamedTuple):
-    """What bounds one step, each (columns,)."""
+    """The bounds of one step, each (columns,)."""
 
     usual: np.ndarray  # s²
-    most: np.ndarray  # what B may not exceed after the step
+    most: np.ndarray  # upper limit of B after the step
     outlying: np.ndarray  # whether the step has an outlier
 
 
@@ -64,10 +64,10 @@ def step_scale(errors: Errors, given: float = 0.0, *, jointly: bool = False) -> 
 
 
 def normalise(bound: np.ndarray, sizes: np.ndarray, scale: StepScale) -> tuple[np.ndarray, np.ndarray | None]:
-    """How one step of these largest sizes, (…, columns), counts; updates `bound`, B, in place.
+    """Scale a step with these largest sizes, (…, columns); updates `bound`, B, in place.
 
-    Returns the factor that puts the step in units of the B before it, 0 for the first step, and how much B has grown,
-    None if it has nowhere: sums in units of the old B are to be divided by it.
+    Returns the factor that puts the step in units of the B before it, 0 for the first step, and the growth of B, None
+    if it has not grown in any column: sums in units of the old B must be divided by it.
     """
     if np.count_nonzero((sizes <= bound) & (bound > LEAST)) == bound.size:  # most steps; the same as below
         factor = 1.0 / bound

@@ -1,7 +1,7 @@
 """Rows of a regression on experts, with outliers bounded, in units that follow the usual error size.
 
-A regression takes in rows of the experts' deviations and of what their mean missed. A row with an outlier (see
-`error_scale`) counts as a row of the usual size. Sums are kept in units of B², the largest squared error of any row,
+The rows of a regression are the experts' deviations and the error of their mean. A row with an outlier (see
+`error_scale`) counts as a row of the usual size. Sums are in units of B², the largest squared error of any row,
 which never exceeds `CLIP`² s². Where the usual size s falls, B falls with it: that shrinks all rows before by the same
 factor and leaves the solution as it is, so that later rows count again.
 """
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def take_row(unit: np.ndarray, errors: Errors, awake: np.ndarray, target: np.ndarray, budget: float) -> Row | None:
-    """The row of a step, None if there is nothing to take in; updates `unit`, B², (1,), in place."""
+    """The row of a step, None if there is none; updates `unit`, B², (1,), in place."""
     e = errors.values
     usual = errors.usual.sum()
     if errors.outlying.any():

@@ -1,8 +1,8 @@
-"""Causal attention with dropout and its gradient, one row of weights at a time: what pre-training spends its time on.
+"""Causal attention with dropout and its gradient, one row of weights at a time: most of the time of pre-training.
 
-The matrices of weights (sequences × heads × length²) are never formed; the gradient makes each row again. Which
-weights are dropped is looked up from a key, so both passes drop the same. Every loop over a row is simple enough for
-the compiler to take several entries at a time.
+The matrices of weights (sequences × heads × length²) are never formed; the gradient computes each row again. The
+dropped weights are a function of a key, so both passes drop the same. Every loop over a row is simple enough for the
+compiler to vectorise.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from llvmlite import ir
 from numba import njit, types, uint32, uint64
 from numba.extending import intrinsic
 
-# Sums may be reordered, so that several entries are summed at a time; what is not finite stays so.
+# Sums may be reordered, so that they are vectorised; non-finite values are preserved.
 _SUMS = {"reassoc", "contract", "nsz"}
 _LOG2_E = 1.4426950408889634
-# Weights below 2^-1000 of a row's largest count as that.
+# Weights below 2^-1000 of a row's largest are replaced by that.
 _LOWEST = -1000.0
-# Its addition rounds to a whole number, which then stands in the last bits.
+# Adding it rounds to an integer, which is then in the last bits.
 _ROUNDING = 1.5 * 2.0**52
 # 2^f on [-1/2, 1/2] to float64's precision: (ln 2)^k / k!.
 _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12 = (
@@ -45,9 +45,9 @@ def _number_of(typing_context, bits):
     return types.float64(types.int64), generate
 
 
-@njit(cache=True, fastmath=False)  # said, or it would be the caller's: no sum here may be reordered
+@njit(cache=True, fastmath=False)  # explicit, since the caller's flag would apply: no sum here may be reordered
 def _power_of_two(exponent):
-    """2^exponent of at most 1, written out because the library's does one number at a time."""
+    """2^exponent of at most 1, written out because the library's is not vectorised."""
     held = exponent if exponent > _LOWEST else _LOWEST
     rounded = held + _ROUNDING
     f = held - (rounded - _ROUNDING)
@@ -91,7 +91,7 @@ def _combine(a, i, rows, out):
 
 @njit(cache=True)
 def _largest(a, count):
-    """In four strands, so that no comparison waits for the one before it."""
+    """The largest entry, by four independent comparisons at a time."""
     first = second = third = fourth = a[0]
     for j in range(0, count - 3, 4):
         first = a[j] if a[j] > first else first
@@ -111,7 +111,7 @@ def _exponentiate(weights, count, largest):
 
 @njit(cache=True, fastmath=_SUMS)
 def _softmax(weights, count):
-    """In place, of the first `count`."""
+    """Softmax of the first `count` entries, in place."""
     largest, total = _largest(weights, count), 0.0
     _exponentiate(weights, count, largest)
     for j in range(count):
@@ -187,13 +187,13 @@ def _gradient_of_one(row, level, share, arrays, count, row_key, dropped):
 
 @njit(cache=True)
 def _level(q, low, high):
-    """log2 of the largest of exp(q k) for k from low to high, which has all of them at most 1."""
+    """log2 of the largest exp(q k) for k from low to high; divided by it, all are at most 1."""
     return _LOG2_E * (q * high if q > 0.0 else q * low)
 
 
 @njit(cache=True, nogil=True)
 def attend(dropout, Q, K, V, out):
-    """Fill out = dropout(softmax(QᵀK)) V, over what is not later. All (heads, size, length); scores are not scaled."""
+    """Fill out = dropout(softmax(QᵀK)) V, causally. All (heads, size, length); scores are not scaled."""
     key, dropped, scale = dropout
     heads, size, length = Q.shape
     weights, kept = np.empty(length), np.empty(length)

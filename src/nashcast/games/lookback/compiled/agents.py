@@ -1,9 +1,9 @@
-"""Theorem 2 from an agent's side: its private terms of the sums, its value function, its answer.
+"""Theorem 2, the agent's side: its private terms of the sums, its value function, its answer.
 
-Every function acts on a chunk of sixteen agents (`lanes`); a lone agent in its own process is a chunk with one. The
+Every function acts on a chunk of sixteen agents (`lanes`); an agent in its own process is a chunk with one. The
 letters are those of docs/explanation/game.md: b, κ, σ, u, e, s, Λ belong to an agent; F, f and the noise tensor are
-sums over agents; g and ζ come back from them. Functionals of the state are numbered from the end of the window, so a
-step further back appends y_dim of them and moves none. What noise adds is in `noise`.
+sums over agents; g and ζ are computed from them. Functionals of the state are numbered from the end of the window, so a
+step further back appends y_dim of them and moves none. The terms of noise are in `noise`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def form_basis(work, scratch, carried, stride, back, p):
     """b: what each coordinate of the agent's forecast adds to each functional.
 
     The matrix at the address `carried` took the older functionals through the later steps; it is common to all agents
-    and multiplies the agent's own weights, so b need not be remembered.
+    and multiplies the agent's own weights, so b need not be stored.
     """
     basis, weights, k_old = scratch.basis, scratch.weights, back * p
     for r in range(k_old):
@@ -170,7 +170,7 @@ def carry_value(work, rows, rule, scratch, shift, size, noisy):
 
 @njit(cache=True)
 def answer(work, rule, scratch, point, size):
-    """β = d - e(uᵀζ + s), with ζ, at the address `point`, what the functionals will be after this step."""
+    """β = d - e(uᵀζ + s), with ζ, at the address `point`, the functionals after this step."""
     k, p, d, has_prior = size
     for a in range(p):
         total = load(work, rule.offset + a)

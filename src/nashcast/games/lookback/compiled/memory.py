@@ -1,4 +1,4 @@
-"""Where compiled code finds one game: the addresses of its arrays, and what the plan says of each chunk and part."""
+"""The memory of one compiled game: the addresses of its arrays, and the plan's entries for each chunk and part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Theorem 2 with random features: how far an agent's noise moves the value functions of all, on chunks of agents.
+"""Theorem 2 with random features: the effect of each agent's noise on all value functions, on chunks of agents.
 
 Noise enters every agent's κ and σ: through one tensor summed over agents, or agent by agent; see `plan`.
 """
@@ -33,7 +33,7 @@ def form_noise(work, rule, scratch, square, cross, size):
 
 @njit(cache=True)
 def _add_outer(work, out, pair, basis, k, p):
-    """Out += b·pair·bᵀ folded onto the lower triangle, ready to meet a symmetric κ entry by entry."""
+    """Out += b·pair·bᵀ folded onto the lower triangle, to be multiplied entry by entry with a symmetric κ."""
     for m in range(k):
         for n in range(m + 1):
             total = load(work, out + triangle(m) + n)
@@ -48,7 +48,7 @@ def _add_outer(work, out, pair, basis, k, p):
 
 @njit(cache=True)
 def add_to_noise_tensor(work, rule, scratch, square, cross, k, p):
-    """The linear map κ ↦ (noise in κ, noise in σ), summed over agents so that no agent meets another."""
+    """The linear map κ ↦ (noise in κ, noise in σ), summed over agents, so that agents need not be paired."""
     for r in range(k):
         for c in range(r + 1):
             for kl in range(p * p):

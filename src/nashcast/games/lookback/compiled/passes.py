@@ -177,7 +177,7 @@ def forward_part(memory, first, last, part):
 
 @njit(cache=True)
 def _sum_backward(memory, back):
-    """Sum what the parts found at one step back and solve for what they need. Returns whether it has enough digits."""
+    """Sum the terms of the parts at one step back and solve for g and ζ. Returns whether it has enough digits."""
     shape = read_shape(memory.header)
     p, T, parts, rows = shape.y_dim, shape.lookback, shape.parts, shape.scratch_rows
     at = common_places(T, p, shape.tensor_k)
@@ -194,7 +194,7 @@ def _sum_backward(memory, back):
 
 @njit(cache=True)
 def _sum_forward(memory, t):
-    """Sum the agents' weighted forecasts before step t, and find where its functionals will be after it."""
+    """Sum the agents' weighted forecasts before step t, and compute the functionals after it."""
     shape = read_shape(memory.header)
     p, T = shape.y_dim, shape.lookback
     at = common_places(T, p, shape.tensor_k)
@@ -204,8 +204,8 @@ def _sum_forward(memory, t):
 
 
 @njit(cache=True)
-def _foresee(memory):
-    """All further steps at once where the features are what was expected: no more sums are needed."""
+def _play_ahead(memory):
+    """All further steps at once where the features equal their means: no more sums are needed."""
     shape = read_shape(memory.header)
     at = common_places(shape.lookback, shape.y_dim, shape.tensor_k)
     for back in range(shape.lookback - 2, -1, -1):
@@ -226,7 +226,7 @@ def _play(plan, game, workspace, as_expected):
     header, agents, chunks = plan
     means, features, covariance, prior, weights, targets, decay, ridge = game
     common, work, decoders, states = workspace
-    # Written out here: loops over threads know a tuple's parts only where it is made.
+    # Written out here: parallel loops can use a tuple's parts only where it is made.
     memory = Memory(
         address(header), address(agents), address(chunks), address(means), address(features), features.shape[1],
         address(covariance), covariance.shape[1], address(prior), decoders.shape[1], address(weights),
@@ -241,7 +241,7 @@ def _play(plan, game, workspace, as_expected):
             return T - 1 - back
     _sum_forward(memory, 0)
     if as_expected:
-        _foresee(memory)
+        _play_ahead(memory)
         for part in prange(parts):
             forward_part(memory, 0, T, part)
         return -1

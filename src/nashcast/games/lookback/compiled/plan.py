@@ -1,12 +1,12 @@
-"""Where everything of one game lies in memory: agents of different feature sizes side by side, sixteen to a chunk.
+"""The memory layout of one game: agents of different feature sizes side by side, sixteen to a chunk.
 
 Flat rows. At one step, agent i's features (y_dim × size, row by row), its covariance (y_dim × y_dim × size × size,
-nothing where its features are deterministic) and its decoder start where `agents[i]` says.
+nothing where its features are deterministic) and its decoder start at the places in `agents[i]`.
 
 Work rows. The solver's memory is one array of rows of sixteen numbers (`lanes`). Each chunk of sixteen agents owns
-consecutive rows: its value function while the game is solved backwards, and the feedback rule that remains. Behind
-them every part (a run of chunks that one thread handles) has scratch rows. What is the same for all agents lies in
-one more flat array, `common`.
+consecutive rows: its value function while the game is solved backwards, and the feedback rule that remains. After
+them every part (a run of chunks that one thread handles) has scratch rows. Values common to all agents are in one more
+flat array, `common`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WIDEST, ROW = 0, 1
 
 
 class Shape(NamedTuple):
-    """The numbers that say how large a game is; `header` passes them to compiled code."""
+    """The sizes of a game; `header` passes them to compiled code."""
 
     agents: int
     y_dim: int
@@ -51,21 +51,21 @@ class Plan(NamedTuple):
 
     shape: Shape
     header: np.ndarray  # the shape as an array
-    agents: np.ndarray  # a row for each agent and one behind: size, and where features, covariance, decoder start
-    chunks: np.ndarray  # a row for each chunk and one behind: largest feature size, first work row
+    agents: np.ndarray  # a row for each agent and a last one: size, and where features, covariance, decoder start
+    chunks: np.ndarray  # a row for each chunk and a last one: largest feature size, first work row
     work: int  # numbers in the work array
     common: int  # numbers in the common array
-    conditions: int  # where in the common array the condition numbers start: of the scaled F, then of F itself
+    conditions: int  # where in the common array the condition numbers start: the scaled F's, then F's own
 
 
 class ChunkRows(NamedTuple):
-    """First work row of each thing a chunk remembers while the game is solved."""
+    """First work row of each quantity of a chunk while the game is solved."""
 
     discount: int  # c
     fading: int  # exp(-α)
     kappa: int  # κ, lower triangle
     sigma: int  # σ
-    basis: int  # b, kept only where noise is added agent by agent
+    basis: int  # b, stored only where noise is added agent by agent
     noise_square: int  # eᵀ Cov e
     noise_cross: int  # eᵀ Cov (e s - d)
     rule: int
@@ -81,7 +81,7 @@ class RuleRows(NamedTuple):
 
 
 class ScratchRows(NamedTuple):
-    """First work row of each thing a part needs only while it handles one chunk, and of its share of the sums."""
+    """First work row of each temporary quantity of a part while it handles one chunk, and of its share of the sums."""
 
     weights: int
     penalty: int  # cγ
@@ -113,7 +113,7 @@ class ScratchRows(NamedTuple):
 
 
 class CommonPlaces(NamedTuple):
-    """Where the things that are the same for all agents start in the common array.
+    """Where the quantities common to all agents start in the common array.
 
     The first five have an entry for each step, counted from the end of the window.
     """
@@ -211,7 +211,7 @@ def common_places(lookback, y_dim, tensor_k):
     )  # fmt: skip
 
 
-# Plans are cached as layouts are: of large games only the last, since the plan of a million agents is 32 MB.
+# Plans are cached as layouts are: for large games only the last, since the plan of a million agents is 32 MB.
 def plan_for(layout: Layout, lookback: int, has_prior: bool) -> Plan:
     """The plan of a game with this layout."""
     return (_small_plan if layout.agents <= FEW_AGENTS else _large_plan)(layout, lookback, has_prior)

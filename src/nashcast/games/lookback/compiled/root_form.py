@@ -1,4 +1,4 @@
-"""`root_form`, compiled as it stands but for its linear algebra, which is written out in loops."""
+"""`root_form`, compiled unchanged except for its linear algebra, which is written out in loops."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def product(a, b):
 
 @njit(cache=True, nogil=True)
 def _scale(matrix, right, columns):
-    """Scale rows and columns; False where something is not finite."""
+    """Scale rows and columns; False if an entry is not finite."""
     n = len(matrix)
     for r in range(n):
         most = 0.0
         for c in range(n):
-            most = most if most > abs(matrix[r, c]) else abs(matrix[r, c])  # NaN stays
+            most = most if most > abs(matrix[r, c]) else abs(matrix[r, c])  # propagates NaN
         if not most < np.inf:
             return False
         if most > 0.0:

@@ -15,7 +15,7 @@ from nashcast.games.lookback.problem import StepRule
 
 
 class CompiledRule(NamedTuple):
-    """How every agent answers any state at any step of the window, in the solver's own memory."""
+    """Every agent's feedback rule at every step of the window, in the solver's own memory."""
 
     plan: Plan
     common: np.ndarray

@@ -13,14 +13,14 @@ from nashcast.games.lookback.compiled.rule import CompiledRule
 from nashcast.games.lookback.coupling import Condition, check_existence
 from nashcast.games.lookback.problem import Problem, Solution
 
-# From this many on the threads' start-up is small beside their work.
+# From this many on, the start-up time of threads is small relative to their work.
 MANY_AGENTS = 8192
-# Not every threading layer numba may find can be entered twice at a time, and the cores are busy anyway.
+# Not every threading layer of numba is thread-safe, and the cores are busy anyway.
 _ALL_CORES = Lock()
 
 
 class Workspace(NamedTuple):
-    """What one call of `play` fills."""
+    """The arrays that one call of `play` fills."""
 
     common: np.ndarray
     work: np.ndarray

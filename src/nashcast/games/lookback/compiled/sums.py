@@ -1,4 +1,4 @@
-"""Theorem 2 from the server's side: the sums over agents, one k×k inverse, and what all agents get back from it."""
+"""Theorem 2, the server's side: the sums over agents, one k×k inverse, and the quantities sent to all agents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _scale_and_swap(common, matrix, n, row, other, scale):
 
 
 @njit(cache=True)
-def _take_off(common, matrix, n, first, row, other, ratio):
+def _subtract_row(common, matrix, n, first, row, other, ratio):
     for j in range(first, n):
         entry = number(common, matrix + row * n + j) - ratio * number(common, matrix + other * n + j)
         set_number(common, matrix + row * n + j, entry)
@@ -47,7 +47,7 @@ def _take_off(common, matrix, n, first, row, other, ratio):
 
 @njit(cache=True)
 def _entry_size(common, matrix, n, r, c):
-    """The size of an entry of F before its I and its sum over agents are added: what its rounding is relative to."""
+    """The size of an entry of F before its I and its sum over agents are added, to which its rounding is relative."""
     return abs(number(common, matrix + r * n + c)) + (1.0 if r == c else 0.0)
 
 
@@ -84,10 +84,10 @@ def _form_scaled(common, matrix, rows, columns, n):
 
 @njit(cache=True)
 def invert(common, matrix, inverse, n):
-    """Gauss-Jordan with row pivoting of the n×n matrix at `matrix`, which is used up; its inverse lands at `inverse`.
+    """Gauss-Jordan with row pivoting of the n×n matrix at `matrix`, which is overwritten; fills `inverse`.
 
-    Returns the condition number (`coupling.Condition`): infinity where a pivot vanishes, NaN where one is not a number.
-    Written out because n is a handful and a library call would allocate.
+    Returns the condition number (`coupling.Condition`): infinity if a pivot vanishes, NaN if one is NaN.
+    Written out because n is small and a library call would allocate.
     """
     size = _norm(common, matrix, n)
     for r in range(n):
@@ -106,14 +106,14 @@ def invert(common, matrix, inverse, n):
         for r in range(n):
             ratio = number(common, matrix + r * n + c)
             if r != c and ratio != 0.0:
-                _take_off(common, matrix, n, c, r, c, ratio)
-                _take_off(common, inverse, n, 0, r, c, ratio)
+                _subtract_row(common, matrix, n, c, r, c, ratio)
+                _subtract_row(common, inverse, n, 0, r, c, ratio)
     return size * _norm(common, inverse, n) / n
 
 
 @njit(cache=True)
 def solve_sums(common, at, back, steps, p):
-    """From F - I and f: g = -F⁻¹f and the functionals carried one step further. Returns whether it has the digits."""
+    """From F - I and f: g = -F⁻¹f and the functionals carried one step further. Returns whether digits suffice."""
     k_old, k, stride = back * p, (back + 1) * p, steps * p
     norm = _form_scaled(common, at.coupling, at.row_scales, at.column_scales, k)
     condition = invert(common, at.coupling, at.inverse, k)
@@ -155,7 +155,7 @@ def point_from_forecasts(common, at, back, steps, p):
 
 @njit(cache=True)
 def point_from_last(common, at, back, steps, p):
-    """The same where features are what was expected: the functionals land on the last ζ, and move by the new g."""
+    """The same where features equal their means: the functionals land on the last ζ, and move by the new g."""
     stride = steps * p
     for r in range((back + 1) * p):
         last = number(common, at.points + (back + 1) * stride + r)

@@ -1,1 +1,1 @@
-"""Sixteen agents in one number."""
+"""SIMD arithmetic on sixteen agents at once."""

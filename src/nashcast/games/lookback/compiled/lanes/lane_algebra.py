@@ -60,13 +60,13 @@ def gather(work, row, values, first, here, otherwise):
 
 @njit(cache=True)
 def place_of(chunk, lane, column):
-    """Where in its array the numbers of one agent start; of the lane behind the last, where the last one's end."""
+    """Where the numbers of one agent start in its array; for the lane after the last, where the last agent's end."""
     return whole_number(chunk.table, (chunk.first + lane) * COLUMNS + column)
 
 
 @njit(cache=True)
 def _all_alike(chunk, column, length):
-    """Whether the chunk is full and every agent in it has `length` numbers, so that they lie at one stride."""
+    """Whether the chunk is full and every agent in it has `length` numbers, so that they have one stride."""
     if chunk.here < LANES:
         return False
     return place_of(chunk, chunk.here, column) - place_of(chunk, 0, column) == LANES * length
@@ -76,7 +76,7 @@ def _all_alike(chunk, column, length):
 def gather_blocks(work, row, values, chunk, column, blocks, square):
     """Each agent's `blocks` blocks of size (or size × size if `square`) numbers, 0 where it has fewer features.
 
-    `column` says where in `values` an agent's numbers start.
+    `column` is where in `values` an agent's numbers start.
     """
     widest = chunk.widest
     length = widest * widest if square else widest
@@ -185,7 +185,7 @@ def factor_positive(work, factor, n):
             for h in range(g):
                 total -= load(work, factor + triangle(f) + h) * load(work, factor + triangle(g) + h)
             store(work, factor + triangle(f) + g, total)
-        # Row f holds L·D so far; divide D out of it and take it off the pivot.
+        # Row f contains L·D so far; divide D out of it and subtract it from the pivot.
         pivot = load(work, factor + triangle(f) + f)
         for g in range(f):
             scaled = load(work, factor + triangle(f) + g)

@@ -1,11 +1,11 @@
-"""Sixteen agents in one number: a compiled type whose +, -, *, / act on sixteen agents at once.
+"""A SIMD type of sixteen lanes, one per agent: a compiled type whose +, -, *, / act on sixteen agents at once.
 
 The game's per-agent algebra is tiny (a handful of 3×3 products), so loops over its entries cost more than the
 arithmetic. Written over lanes it reads as the algebra of one agent, and the processor does several at a time: row
 r of a memory of float64 numbers is its entries 16r … 16r+15, one for each agent of a chunk.
 
-Memory is passed as an address, not as an array: passing an array on costs seven registers and a count in and out of
-its users, which at a few microseconds a game would be most of the time.
+Memory is passed as an address, not as an array: passing an array costs seven registers and reference counting, which at
+a few microseconds a game would be most of the time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _LanesModel(models.PrimitiveModel):
 
 
 def _pointer(context, builder, memory, place, place_type, element, unit=None):
-    """Pointer to an `element`, `place` units behind `memory`; a unit is an element unless said otherwise."""
+    """Pointer to an `element`, `place` units after `memory`; a unit is an element unless given."""
     index = context.cast(builder, place, place_type, types.intp)
     base = builder.inttoptr(memory, (unit or element).as_pointer())
     return builder.bitcast(builder.gep(base, [index], inbounds=True), element.as_pointer())
@@ -57,7 +57,7 @@ def _pointer(context, builder, memory, place, place_type, element, unit=None):
 
 @intrinsic
 def address(typing_context, array):
-    """Where an array's numbers lie. The array must outlive every use of its address, and be contiguous."""
+    """The address of an array's numbers. The array must outlive every use of its address, and be contiguous."""
 
     def emit(context, builder, signature, args):
         return builder.ptrtoint(context.make_array(array)(context, builder, args[0]).data, ir.IntType(64))
@@ -67,7 +67,7 @@ def address(typing_context, array):
 
 @njit(cache=True)
 def first_row(array):
-    """Where an array's first whole cache line lies. A row across two lines takes several times as long to read back."""
+    """The address of an array's first whole cache line. A row across two lines takes several times as long to read."""
     return (address(array) + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
