@@ -163,7 +163,7 @@ def test_ctrl_c_stops_a_hub_and_it_goes_on(here):
     wait_until(lambda: (here.folder / "out" / STATE).exists(), "the first step is over")
     os.kill(hub.pid, signal.SIGINT)
     assert exit_code(hub) == 130
-    assert "stopped; the same command goes on where it was (out)" in here.said("hub.log")
+    assert "stopped; the same command continues the run (out)" in here.said("hub.log")
     assert running_broker(here.tide) is None
     assert exit_code(here.hub("--output", "out")) == 0
     record = read_run(here.folder / "out")
