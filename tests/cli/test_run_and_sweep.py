@@ -159,7 +159,7 @@ def test_misuse_exits_with_2(here, capsys, arguments, words):
         (["run", "f.toml", "--output", "/proc/nothing"], "--output: got /proc/nothing, which cannot be written ("),
         (["sweep", "f.toml"], "f.toml: grid: got nothing. Add a table [grid]"),
         (["sweep", "g.toml", "--output", "f.toml/below"], "cannot write results to f.toml/below: Not a directory."),
-        (["sweep", "g.toml", "--post-hoc"], "--post-hoc: got it beside sweep.tune_until."),
+        (["sweep", "g.toml", "--post-hoc"], "--post-hoc: got sweep.tune_until with it."),
         (["sweep", "g.toml", "--set", "sweep.tune_until=false"], "sweep.tune_until: got nothing."),
     ],
 )

@@ -131,7 +131,7 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
     assert exit_code(here.hub("--fresh", "--set", "seed=5", "--set", "hub.wait=0.3")) == 1
     assert "waiting up to 0.3 s for desk-1, desk-2" in here.said("hub.log")
     assert re.search(
-        r"nashcast: no agent has come within 0\.3 s\. Start them: nashcast agent ENCODER --hub tls://127\.0\.0\.1:\d+/"
+        r"nashcast: no agent has connected within 0\.3 s\. Start them: nashcast agent ENCODER --hub tls://127\.0\.0\.1:\d+/"
         r"tide --name NAME --key FILE\.\n", here.said("hub.log"),
     )  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_a_hub_with_a_broker_of_its_own_is_killed_and_goes_on(here):
         hub.kill()
         hub.join()
     assert exit_code(here.hub(*options)) == 0, here.said("hub.log")
-    assert int(re.findall(r"going on at step (\d+) of 60", here.said("hub.log"))[-1]) >= 30
+    assert int(re.findall(r"continuing at step (\d+) of 60", here.said("hub.log"))[-1]) >= 30
     record = read_run(here.folder / "out")
     assert len(record.arrays["forecasts"]) == 60
     assert record.arrays["present"].all(), here.said("hub.log")
