@@ -91,8 +91,8 @@ def test_list_names_every_stream_and_how_to_get_it(capsys, tmp_path):
     )
     assert "ett                   2,000      20        1  no    oil temperature of a transformer" in page
     assert "  ett, ett-validation: Zhou et al., ETDataset, ETT-small-h1; CC BY-ND 4.0" in lines
-    assert "    not here, get it with: nashcast data fetch ett" in lines
-    assert lines[-1] == f"Recorded files are looked for in {tmp_path / 'data'}."
+    assert "    missing; get it with: nashcast data fetch ett" in lines
+    assert lines[-1] == f"Recorded files are searched for in {tmp_path / 'data'}."
 
 
 def test_list_as_json(capsys, recorded):
@@ -197,7 +197,7 @@ def test_options_are_read_as_toml_or_text(text, value):
         (["fetch", "etts"], "name: got 'etts'. Did you mean 'ett'"),
         (
             ["fetch", "logistic"],
-            "name: got 'logistic', a stream without a file to fetch. Use it at once: nashcast data show",
+            "name: got 'logistic', a stream without a file to fetch. It needs none: nashcast data show",
         ),
         (["fetch", "water-flow"], "without a file to fetch. Install it: pip install 'nashcast[river]'."),
         (["fetch", "ett", "--url", "ftp://x"], "url: got 'ftp://x'. Pass an address that begins with https://"),
@@ -232,7 +232,7 @@ def test_misuse_exits_with_2_and_says_why(arguments, words, capsys):
 @pytest.mark.parametrize("name", ["toy", "toy.csv", "all"])
 def test_fetch(name, toy, capsys, here):
     path = here / "data" / "toy.csv"
-    assert printed(capsys, "fetch", name) == f"toy: {path} ({len(CONTENT)} bytes, checksum right; free)\n"
+    assert printed(capsys, "fetch", name) == f"toy: {path} ({len(CONTENT)} bytes, checksum verified; free)\n"
     assert path.read_bytes() == CONTENT
 
 
@@ -262,7 +262,7 @@ def test_fetch_draws_a_bar_on_a_terminal_only(toy, capsys, monkeypatch):
 def test_add(toy, capsys, here):
     (here / "mine.csv").write_bytes(CONTENT)
     path = here / "data" / "toy.csv"
-    assert printed(capsys, "add", "mine.csv") == f"toy: {path} (checksum right)\n"
+    assert printed(capsys, "add", "mine.csv") == f"toy: {path} (checksum verified)\n"
     (here / "mine.csv").write_bytes(CONTENT + b"4,7\n")
     words = "file: got mine.csv, which is none of the recorded files. Say which it is: --as toy."
     assert failure(capsys, "add", "mine.csv").startswith(words)

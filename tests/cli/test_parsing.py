@@ -91,7 +91,7 @@ def test_one_option_names_the_folder_of_results():
         (["demo", "--steps", "soon", "--json"], 2, "Misuse", "argument --steps: invalid int value: 'soon'"),
         (["data", "lst", "--json"], 2, "Misuse", "unknown command 'lst'. Did you mean 'list'?"),
         (["serve", "token", "add", "--json"], 2, "Misuse", "the following arguments are required: NAME"),
-        (["certs", "a", "b", "c", "--json"], 2, "Misuse", "write one of the six lines above"),
+        (["certs", "a", "b", "c", "--json"], 2, "Misuse", "use one of the six forms above"),
     ],
 )
 def test_with_json_an_error_is_json_with_the_same_exit_code(capsys, words, code, kind, said):

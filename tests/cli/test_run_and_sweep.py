@@ -187,7 +187,7 @@ def test_a_sweep_prints_a_ranked_table_and_how_to_run_its_winner(here, capsys):
     ]
     assert "… and 1 more settings: --top 3" in page
     assert "6 runs, " in page
-    again = next(line for line in lines if line.startswith("best again: ")).removeprefix("best again: ")
+    again = next(line for line in lines if line.startswith("run the best: ")).removeprefix("run the best: ")
     assert main([*shlex.split(again)[1:], "--output", "best"]) == 0
     best = read_run(here / "best")
     folder = here / "runs" / "a-small-one-really-sweep"

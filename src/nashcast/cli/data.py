@@ -109,8 +109,8 @@ def run_list(chosen: argparse.Namespace) -> None:
         print(f"  {', '.join(entry.name for entry in group)}: {_joined(source, licence)}")
         missing = [entry for entry in group if not entry.available]
         if missing:
-            print(f"    not here, get it with: {missing[0].get}")
-    print(f"\nRecorded files are looked for in {data_folder()}.")
+            print(f"    missing; get it with: {missing[0].get}")
+    print(f"\nRecorded files are searched for in {data_folder()}.")
 
 
 def _by_source(entries) -> dict[tuple[str, str], list]:
@@ -156,7 +156,7 @@ def run_fetch(chosen: argparse.Namespace) -> None:
             progress.clear()
         rows.append({"name": known.name, "path": str(path), "bytes": known.size, "sha256": known.sha256})
         if not chosen.json:
-            print(f"{known.name}: {path} ({known.size:,} bytes, checksum right; {known.licence})", flush=True)
+            print(f"{known.name}: {path} ({known.size:,} bytes, checksum verified; {known.licence})", flush=True)
     if chosen.json:
         print_json({"files": rows})
 
@@ -174,7 +174,7 @@ def _fetchable(name: str, entry, known_file):
             found = None
         if found is None:
             raise
-        remedy = f"Install it: {found.get}." if found.needs else f"Use it at once: nashcast data show {name}."
+        remedy = f"Install it: {found.get}." if found.needs else f"It needs none: nashcast data show {name}."
         raise InvalidInput("name", f"{name!r}, a stream without a file to fetch", remedy) from None
 
 
@@ -188,7 +188,9 @@ def run_add(chosen: argparse.Namespace) -> None:
         record = {"name": known.name, "path": str(path), "bytes": path.stat().st_size, "sha256": total}
         print_json({"files": [record | {"published_version": published}]})
     else:
-        print(f"{known.name}: {path} ({'checksum right' if published else 'another version than the published one'})")
+        print(
+            f"{known.name}: {path} ({'checksum verified' if published else 'another version than the published one'})"
+        )
 
 
 def run_show(chosen: argparse.Namespace) -> None:

@@ -78,7 +78,7 @@ def main(chosen: argparse.Namespace) -> None:
     if len(ranking.rows) > chosen.top:
         print(f"… and {len(ranking.rows) - chosen.top} more settings: --top {len(ranking.rows)}")
     print(f"{ranking.runs} runs, {ranking.diverged} diverged. Skill: 1 - MSE / persistence's.")
-    print(f"best again: {again}")
+    print(f"run the best: {again}")
     print(f"results: {folder}")
 
 

@@ -111,7 +111,9 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
     for agent in agents:
         os.kill(agent.pid, signal.SIGTERM if agent is agents[0] else signal.SIGINT)
         assert exit_code(agent) == 0
-    assert re.search(r"desk-1 shares sums\. What has left, in bytes:\n( +\w+ +[\d,]+\n)+", here.said("desk-1.log"))
+    assert re.search(
+        r"desk-1 shares sums\. Bytes sent, by kind of message:\n( +\w+ +[\d,]+\n)+", here.said("desk-1.log")
+    )
     sent = json.loads(here.said("desk-2.log").splitlines()[-1])["sent"]
     assert set(sent) == {"begin", "forecast", "backward", "finish_game", "envelope"}
     assert exit_code(here.hub("--json")) == 0
@@ -211,7 +213,7 @@ def test_an_agent_ends_in_good_order_while_its_broker_is_away(here):
         here.until_said("desk-1.log", "connection to")
         os.kill(agent.pid, signal.SIGTERM)
         assert exit_code(agent) == 0
-    assert "desk-1 shares sums. What has left, in bytes:" in here.said("desk-1.log")
+    assert "desk-1 shares sums. Bytes sent, by kind of message:" in here.said("desk-1.log")
 
 
 def test_an_agent_s_bad_input(here, capsys, monkeypatch):

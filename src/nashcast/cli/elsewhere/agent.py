@@ -107,7 +107,7 @@ def run(chosen: argparse.Namespace) -> None:
     elif not joins and len(words) == 1 and chosen.hub and chosen.name and chosen.key and not chosen.folder:
         rest = words
     else:
-        chosen.misuse("write one of the two lines above")
+        chosen.misuse("use one of the two forms above")
         return
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     chosen.encoder = rest[0] if rest else None
@@ -169,7 +169,7 @@ def _inputs(text: str) -> list[int | str]:
 
 
 def page(name: str, share: str, sent: Counter[str]) -> str:
-    lines = [f"{name} shares {share}. What has left, in bytes:"]
+    lines = [f"{name} shares {share}. Bytes sent, by kind of message:"]
     return "\n".join(lines + [f"  {kind:20}{count:12,}" for kind, count in sorted(sent.items())])
 
 

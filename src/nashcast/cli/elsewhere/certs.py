@@ -57,7 +57,7 @@ def run(chosen: argparse.Namespace) -> None:
     given = [name for name in ("hosts", "agent", "folder", "days", "overwrite") if getattr(chosen, name)]
     wrong = [name for name in given if name not in options[kind]]
     if len(words) != wanted or wrong or (chosen.agent and chosen.hosts):
-        chosen.misuse("write one of the six lines above")
+        chosen.misuse("use one of the six forms above")
     ({"make": run_make} | kinds)[kind](chosen, *words)
 
 

@@ -160,7 +160,7 @@ def run_revoke(chosen: argparse.Namespace) -> None:
     from nashcast.remote.broker.enrolling import enrolment
 
     enrolment.revoke(chosen.folder, chosen.name)
-    _follow(chosen, "revoked", "is shut out")
+    _follow(chosen, "revoked", "is refused")
 
 
 def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
@@ -172,7 +172,7 @@ def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
     if chosen.json:
         print_json({"name": chosen.name, done: True, "broker_follows": followed})
     elif followed:
-        print(f"{chosen.name} is {done}. The broker follows: {chosen.name} {then} from now on.")
+        print(f"{chosen.name} is {done}. The broker is reloaded: {chosen.name} {then} from now on.")
     else:
         print(f"{chosen.name} is {done}. No broker runs from {chosen.folder} on this machine; {chosen.name} {then}")
         print(f"when one starts, or when `nashcast broker` on another machine sees the new {CONF}.")
