@@ -46,7 +46,11 @@ def add_to(commands) -> None:
         "--stream", action="append", default=[], metavar="NAME|FILE",
         help="stream, or CSV or Parquet file, instead of the declared streams; may be repeated",
     )  # fmt: skip
-    evaluate.add_argument("--target", metavar="COLUMN", help="file: column to forecast (default: its last column)")
+    evaluate.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="file: column to forecast; required with the table options below (default: its last column)",
+    )
     evaluate.add_argument(
         "--lags", type=positive, metavar="N", help="file: number of past rows in the inputs (default: 3)"
     )
