@@ -1103,7 +1103,7 @@ BROKEN_AGENTS = [
     ("repeated forecast", RemembersQuestions, "asked more often"),
     ("causality", LooksAhead, "a future that changed"),
     ("order", AdoptsAtAnyTime, "adopt before any forecast was accepted"),
-    ("order", AdoptsNone, "raised AttributeError, which is no NashcastError"),
+    ("order", AdoptsNone, "raised AttributeError, which is not a NashcastError"),
     ("sitting out", DoesNotSitOut, "told to sit step 6 out"),
     ("sitting out", LearnsOnlyForecasts, "raised InvalidInput"),
     ("saving", ForgetsItsStep, "restored after 6 steps"),

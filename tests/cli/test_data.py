@@ -91,8 +91,8 @@ def test_list_names_every_stream_and_how_to_get_it(capsys, tmp_path):
     )
     assert "ett                   2,000      20        1  no    oil temperature of a transformer" in page
     assert "  ett, ett-validation: Zhou et al., ETDataset, ETT-small-h1; CC BY-ND 4.0" in lines
-    assert "    not here, get it with: nashcast data fetch ett" in lines
-    assert lines[-1] == f"Recorded files are looked for in {tmp_path / 'data'}."
+    assert "    missing; get it with: nashcast data fetch ett" in lines
+    assert lines[-1] == f"Recorded files are searched for in {tmp_path / 'data'}."
 
 
 def test_list_as_json(capsys, recorded):
@@ -121,7 +121,7 @@ def test_show_a_recorded_stream(capsys, recorded):
     for words in (
         "2,000 steps, 20 inputs, 1 target, 2016-07-01 01:00:00 to 2016-09-22 08:00:00",
         "persistence MSE  6.956e-04",
-        "target           0.2737 to 1; in its own units 0 + 46.007 × that",
+        "target           0.2737 to 1; in original units 0 + 46.007 × value",
         "source           Zhou et al., ETDataset, ETT-small-h1; CC BY-ND 4.0",
         "inputs (the first 5) → targets",
         "0.126655 0.0436673 0.0347556 0.010042 0.0913557 … → 0.603973",
@@ -163,7 +163,7 @@ def test_show_a_file_of_ones_own(capsys, here):
     given = [word for option in (*options, "warmup=10") for word in ("--set", option)]
     page = printed(capsys, "show", "file", *given)
     assert "21 steps, 4 inputs, 1 target, 2024-01-11 to 2024-01-31" in page
-    assert "in its own units 6 + 2.87228 × that" in page
+    assert "in original units 6 + 2.87228 × value" in page
     assert "source           your own\n" in page
 
 
@@ -197,7 +197,7 @@ def test_options_are_read_as_toml_or_text(text, value):
         (["fetch", "etts"], "name: got 'etts'. Did you mean 'ett'"),
         (
             ["fetch", "logistic"],
-            "name: got 'logistic', a stream without a file to fetch. Use it at once: nashcast data show",
+            "name: got 'logistic', a stream without a file to fetch. It needs none: nashcast data show",
         ),
         (["fetch", "water-flow"], "without a file to fetch. Install it: pip install 'nashcast[river]'."),
         (["fetch", "ett", "--url", "ftp://x"], "url: got 'ftp://x'. Pass an address that begins with https://"),
@@ -219,7 +219,7 @@ def test_failure_exits_with_1_and_says_why(arguments, words, capsys):
         (["add"], "arguments are required: FILE"),
         (["show", "ett", "--set", "steps"], "got 'steps'; write OPTION=VALUE, for example steps=500"),
         (["show", "file", "--set", "lags=a:b"], "got 'lags=a:b'; write lags=3 or lags=NAME:3,NAME:1"),
-        (["fetch", "all", "--url", "http://x"], "--url: it is the address of one file; name that file instead of all"),
+        (["fetch", "all", "--url", "http://x"], "--url is the address of one file; name that file instead of all"),
     ],
 )
 def test_misuse_exits_with_2_and_says_why(arguments, words, capsys):
@@ -232,7 +232,7 @@ def test_misuse_exits_with_2_and_says_why(arguments, words, capsys):
 @pytest.mark.parametrize("name", ["toy", "toy.csv", "all"])
 def test_fetch(name, toy, capsys, here):
     path = here / "data" / "toy.csv"
-    assert printed(capsys, "fetch", name) == f"toy: {path} ({len(CONTENT)} bytes, checksum right; free)\n"
+    assert printed(capsys, "fetch", name) == f"toy: {path} ({len(CONTENT)} bytes, checksum verified; free)\n"
     assert path.read_bytes() == CONTENT
 
 
@@ -262,7 +262,7 @@ def test_fetch_draws_a_bar_on_a_terminal_only(toy, capsys, monkeypatch):
 def test_add(toy, capsys, here):
     (here / "mine.csv").write_bytes(CONTENT)
     path = here / "data" / "toy.csv"
-    assert printed(capsys, "add", "mine.csv") == f"toy: {path} (checksum right)\n"
+    assert printed(capsys, "add", "mine.csv") == f"toy: {path} (checksum verified)\n"
     (here / "mine.csv").write_bytes(CONTENT + b"4,7\n")
     words = "file: got mine.csv, which is none of the recorded files. Say which it is: --as toy."
     assert failure(capsys, "add", "mine.csv").startswith(words)

@@ -117,7 +117,7 @@ def three_terminals(terminals):
     assert summary["traffic"]["turns"] == 200 + 3 * 197
     for name, shell in agents.items():
         terminals.interrupt(shell)
-        assert "shares sums. What has left, in bytes:" in terminals.said(name)
+        assert "shares sums. Bytes sent, by kind of message:" in terminals.said(name)
         assert "backward" in terminals.said(name)
         assert (folder / name / "sent.log").read_text().count("finish_game (forecast") == 197
     kept = {path.name for path in (folder / "ada").iterdir()}

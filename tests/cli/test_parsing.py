@@ -91,7 +91,7 @@ def test_one_option_names_the_folder_of_results():
         (["demo", "--steps", "soon", "--json"], 2, "Misuse", "argument --steps: invalid int value: 'soon'"),
         (["data", "lst", "--json"], 2, "Misuse", "unknown command 'lst'. Did you mean 'list'?"),
         (["serve", "token", "add", "--json"], 2, "Misuse", "the following arguments are required: NAME"),
-        (["certs", "a", "b", "c", "--json"], 2, "Misuse", "write one of the six lines above"),
+        (["certs", "a", "b", "c", "--json"], 2, "Misuse", "use one of the six forms above"),
     ],
 )
 def test_with_json_an_error_is_json_with_the_same_exit_code(capsys, words, code, kind, said):
@@ -235,9 +235,9 @@ RULES = {
     "name of the folder", "NAME", "NASHCAST_DATA, or the user's data folder", "never", "no TLS", "none",
     "none, rows are one step apart", "one for each core", "taken from the file name", "the commonest", "the file's",
     "the last undamaged one",
-    "the one named as the file, or the only one", "the newest", "the oldest in the journal", "the only one",
-    "the record's own folder", "this machine", "those it has, else localhost, 127.0.0.1, ::1", "`default_agents`",
-    "1, or as the file of --agents says", "joint game: joint with --trusted, else forecasts; look-back game: sums",
+    "the one with the file's name, or the only one", "the newest", "the oldest in the journal", "the only one",
+    "the record's own folder", "this machine", "unchanged, or localhost, 127.0.0.1, ::1", "`default_agents`",
+    "1, or that of the file of --agents", "joint game: joint with --trusted, else forecasts; look-back game: sums",
 }  # fmt: skip
 
 

@@ -159,7 +159,7 @@ def test_misuse_exits_with_2(here, capsys, arguments, words):
         (["run", "f.toml", "--output", "/proc/nothing"], "--output: got /proc/nothing, which cannot be written ("),
         (["sweep", "f.toml"], "f.toml: grid: got nothing. Add a table [grid]"),
         (["sweep", "g.toml", "--output", "f.toml/below"], "cannot write results to f.toml/below: Not a directory."),
-        (["sweep", "g.toml", "--post-hoc"], "--post-hoc: got it beside sweep.tune_until."),
+        (["sweep", "g.toml", "--post-hoc"], "--post-hoc: got sweep.tune_until with it."),
         (["sweep", "g.toml", "--set", "sweep.tune_until=false"], "sweep.tune_until: got nothing."),
     ],
 )
@@ -187,7 +187,7 @@ def test_a_sweep_prints_a_ranked_table_and_how_to_run_its_winner(here, capsys):
     ]
     assert "… and 1 more settings: --top 3" in page
     assert "6 runs, " in page
-    again = next(line for line in lines if line.startswith("best again: ")).removeprefix("best again: ")
+    again = next(line for line in lines if line.startswith("run the best: ")).removeprefix("run the best: ")
     assert main([*shlex.split(again)[1:], "--output", "best"]) == 0
     best = read_run(here / "best")
     folder = here / "runs" / "a-small-one-really-sweep"

@@ -211,8 +211,8 @@ BAD_PAPERS = [
     ("lookback = 2", "lookback = [2]", "paper.lookback: got [2]. Pass a whole number."),
     ("lookback = 2", 'placement = "here"', "paper.placement: got 'here'. Pass one of central, spread."),
     ("lookback = 2", "game_ridge = 0", "paper.game_ridge: got 0. Pass a number > 0."),
-    ("seed = 7", "horizon = 2", "horizon: got a key that the paper's federation has not. Leave it out, or leave out"),
-    ("seed = 7", 'mixing = "boa"', "mixing: got a key that the paper's federation has not. Write it in the table"),
+    ("seed = 7", "horizon = 2", "horizon: got a key that is not valid with [paper]. Leave it out, or leave out"),
+    ("seed = 7", 'mixing = "boa"', "mixing: got a key that is not valid with [paper]. Write it in the table"),
     ("ridge = 3", "ridge = -3", "agents[0].ridge: got -3. Pass a number > 0."),
     ("decay = 0.01", "decay = -1", "agents[0].decay: got -1. Pass a number ≥ 0."),
     ("window = 6", "window = 0", "agents[0].window: got int 0. Pass a whole number ≥ 1."),
@@ -324,7 +324,7 @@ def test_there_is_no_game_if_game_or_the_look_back_is_false():
         ("agents[7].ridge", "f.toml: agents[7].ridge: got agents[7]. Name a key of one of the 2 tables [[agents]]."),
         ("agents[0]", "f.toml: agents[0]: got agents[0]. Name a key"),
         ("stream[0].name", "f.toml: stream[0].name: got stream[0]. Name a key of one of the 0 tables"),
-        ("name.length", "f.toml: name.length: got a key below name, which is no table."),
+        ("name.length", "f.toml: name.length: got a key below name, which is not a table."),
         ("agents..ridge", "f.toml: agents..ridge: got a name that cannot be read. Write it as agents.features"),
         ("", "a name that cannot be read"),
     ],
@@ -376,7 +376,7 @@ def test_a_function_s_own_imports_may_stand_beside_it(tmp_path):
 
 
 def test_a_saved_transformer_is_found_from_the_file_s_folder(tmp_path):
-    shapes = encoders.transformer.weight_shapes(3, 2, 4)
+    shapes = encoders.network.transformer.weight_shapes(3, 2, 4)
     rng = np.random.default_rng(0)
     encoders.Transformer({name: rng.standard_normal(shape) for name, shape in shapes.items()}, y_dim=1).save(
         tmp_path / "w.npz"

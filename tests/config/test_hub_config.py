@@ -90,7 +90,7 @@ BAD = [
     ({"game__placement": "central"}, 'hub.masked: got true without a spread game. Set placement = "spread" in [game]'),
     ({"hub__deadlin": 1}, "hub.deadlin: got a key that is not known. Did you mean 'deadline'?"),
     ({"hubs": {}}, "hubs: got a key that is not known. Did you mean 'hub'?"),
-    ({"agents": [{"encoder": "linear"}]}, "agents: got tables of agents. Name those who may take part in the table"),
+    ({"agents": [{"encoder": "linear"}]}, "agents: got tables of agents. Name the agents in the table"),
     ({"steps": 0}, "steps: got 0"),
     ({"seed": -1}, "seed: got -1"),
     ({"stream": {"name": "nowhere"}}, "stream.name: got 'nowhere'"),

@@ -240,7 +240,7 @@ def test_a_damaged_encoder_and_a_folder_that_is_none_are_reported(tmp_path):
     with pytest.raises(InvalidInput, match=r"^encoder: got .*agent-0.npz, which cannot be read. Remove it"):
         encoders_for("periodic", 1, causal=True, folder=tmp_path, epochs=7)
     (tmp_path / "file").write_text("")
-    with pytest.raises(NashcastError, match=r"^cannot keep trained encoders in .*file.*Set NASHCAST_ENCODERS"):
+    with pytest.raises(NashcastError, match=r"^cannot save trained encoders in .*file.*Set NASHCAST_ENCODERS"):
         encoders_for("periodic", 1, causal=True, folder=tmp_path / "file")
 
 

@@ -189,5 +189,5 @@ def test_keys_depend_on_the_settings_alone():
     others = [{"a": 1}, {"a": 2, "b": [0.1, True, None, "x"]}, {"a": 1, "b": [0.1, 1, None, "x"]}, {"a": "1"}, [], 1]
     assert len({key, *map(settings_key, others)}) == 1 + len(others)
     for bad in ({"a": float("nan")}, {"a": object()}):
-        with pytest.raises(nc.InvalidInput, match="settings: got what JSON cannot say"):
+        with pytest.raises(nc.InvalidInput, match="settings: got a value that JSON cannot represent"):
             settings_key(bad)

@@ -71,7 +71,7 @@ BAD = [
     ({"arrays": {**ARRAYS, "error": np.array(["a", "b"])}}, "type <U1", "real numbers"),
     ({"arrays": {**ARRAYS, "error": np.ones(3)}}, "'error' of shape (3,) over 'step' of shape (4,)", "as many x as y"),
     ({"tables": [Table("t", [Column("a", "a", "percent")], [])]}, "kind 'percent'", "ratio"),
-    ({"tables": [Table("t", [Column("a", "a"), Column("a", "b")], [])]}, "keys ['a', 'a']", "of its own"),
+    ({"tables": [Table("t", [Column("a", "a"), Column("a", "b")], [])]}, "keys ['a', 'a']", "its own key"),
     ({"tables": [Table("t", [], [])]}, "keys []", "at least one column"),
 ]
 

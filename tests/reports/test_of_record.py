@@ -89,7 +89,7 @@ def test_of_many_agents_and_targets_the_figures_show_some_and_say_so():
     shown = [line.label for line in study.figures[2].panels[0].lines]
     assert len(shown) == 8
     assert "agent-17" in shown
-    assert "The figures show the 8 of 30 agents that were weighed most." in study.notes
+    assert "The figures show the 8 of 30 agents with the largest weights." in study.notes
     assert len(study.figures[0].panels) == 6
     assert "The first 6 of 9 targets." in study.figures[0].caption
 

@@ -200,6 +200,6 @@ def test_the_folder_is_looked_at_before_a_long_run(tmp_path):
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file" / "below", "/proc/nothing"):
         with pytest.raises(
-            nc.InvalidInput, match=r"which cannot be written \(.*\). Pass a folder that can, or --no-record"
+            nc.InvalidInput, match=r"which cannot be written \(.*\). Pass a writable folder, or --no-record"
         ):
             check_folder(place, config, overwrite=False)

@@ -180,7 +180,7 @@ def test_the_stream_is_split_by_share_or_by_steps():
 
 
 def test_after_the_fact_must_be_asked_for_and_only_then(tmp_path):
-    with pytest.raises(nc.InvalidInput, match=r"--post-hoc: got it beside sweep.tune_until. Leave out one"):
+    with pytest.raises(nc.InvalidInput, match=r"--post-hoc: got sweep.tune_until with it. Leave out one"):
         plan_of(tmp_path, post_hoc=True)
     plan = plan_of(tmp_path, FILE.replace("tune_until = 0.5", ""), post_hoc=True)
     ranking = ranked(plan, tmp_path / "out")

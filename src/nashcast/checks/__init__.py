@@ -1,11 +1,11 @@
 """Contract checks for encoders and agents, your own included.
 
     from nashcast.checks import check_encoder
-    check_encoder(MyEncoder(), x_dim=4, y_dim=1)      # the names of the contracts kept, or ContractViolation
+    check_encoder(MyEncoder(), x_dim=4, y_dim=1)      # the names of the contracts met, or ContractViolation
 
-Each contract is one small function that returns None, or what it saw that breaks the contract. They run in the order
-listed, from the plain to the subtle, and the first one broken is reported. A contract that asks nothing of an encoder
-(for example of the moments of one that has none) counts as kept.
+Each contract is one small function that returns None or a description of the violation. They run in the order listed,
+from simple to subtle, and the first violation is reported. A contract that does not apply to an encoder (for example
+one about moments, if it has none) counts as met.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def check_encoder(
     steps: int = ENCODER_STEPS,
     seed: int = 0,
 ) -> list[str]:
-    """The names of the contracts the encoder keeps: all of them, or `ContractViolation` for the first it breaks.
+    """The names of all contracts, which the encoder meets; raises `ContractViolation` for the first it breaks.
 
     encoder: a description, with `build`.   x_dim, y_dim: the dimensions to build it for.
-    inputs: (steps, x_dim), at least 8 steps, for an encoder that standard normal inputs do not suit.
+    inputs: (steps, x_dim), at least 8 steps, for an encoder that needs other inputs than standard normal ones.
     objects: texts and pictures of each step, for an encoder that takes them, for example [{"headline": "…"}, …].
-    steps: how long the stream is, at least 8; fewer for an encoder that is slow.
-    seed: of the inputs, of the targets and of the noise.
+    steps: length of the stream, at least 8; reduce it for a slow encoder.
+    seed: seed of the inputs, the targets and the noise.
     """
     length = check.integer("steps", steps, min=2 * WINDOW)
     p = check.integer("y_dim", y_dim, min=1)
@@ -72,10 +72,10 @@ def check_encoder(
 
 
 def check_agent(make_agent: Callable[[], Participant], *, x_dim: int, y_dim: int, seed: int = 0) -> list[str]:
-    """The names of the contracts the agent keeps: all of them, or `ContractViolation` for the first it breaks.
+    """The names of all contracts, which the agent meets; raises `ContractViolation` for the first it breaks.
 
-    For agents that play the paper's Algorithm 1, here or elsewhere.   make_agent: returns a fresh agent at every call.
-    x_dim, y_dim: numbers in an input and in a target.   seed: of the stream and of the agent's noise.
+    For agents of the paper's Algorithm 1, local or remote.   make_agent: returns a fresh agent at every call.
+    x_dim, y_dim: numbers in an input and in a target.   seed: seed of the stream and of the agent's noise.
     """
     p = check.integer("y_dim", y_dim, min=1)
     n = check.integer("x_dim", x_dim, min=1)

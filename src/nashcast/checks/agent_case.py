@@ -1,4 +1,4 @@
-"""What an agent is checked with: a short stream, games in it, and what the agent says over both."""
+"""Test case of an agent: a short stream with games, and the agent's replies over it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOKBACK = 3
 
 
 class AgentCase(NamedTuple):
-    """What an agent is checked with. targets[t] is known when inputs[t] comes, targets[t + 1] is to be forecast."""
+    """A test case of an agent. targets[t] is known when inputs[t] arrives, targets[t + 1] is to be forecast."""
 
     make: Callable[[], Participant]
     inputs: np.ndarray
@@ -33,18 +33,18 @@ class AgentCase(NamedTuple):
         return agent, agent.begin(self.dims[0], self.targets[0].copy(), self.key, LOOKBACK)
 
     def sync(self, t: int, features: int) -> Sync:
-        """What a server might say at step t; with the agent's own decoder at every other step."""
+        """A possible message of the server at step t; with the agent's own decoder at every other step."""
         rng = seeds.generator(self.seed, "checks", "sync", t)
         now, decoder = rng.standard_normal(self.dims[1]), rng.standard_normal(features)
         return Sync(now, None if t % 2 else decoder)
 
 
 def play(case: AgentCase, agent: Participant, features: int, steps: range, asked: int = 1) -> list[tuple]:
-    """What an agent says over part of the stream, with games in it, copied step by step.
+    """An agent's replies over part of the stream, with games, copied step by step.
 
-    asked: how often each forecast is asked for. More than once means also for another input in between.
+    asked: how often each forecast is requested; if more than once, also for another input in between.
     """
-    said = []
+    replies = []
     for t in steps:
         x = case.inputs[t]
         for _ in range(asked - 1):
@@ -55,18 +55,18 @@ def play(case: AgentCase, agent: Participant, features: int, steps: range, asked
             view = tuple(copy.deepcopy(agent.view()))
             adopted = copy.deepcopy(agent.adopt(case.sync(t, features)).forecast)
         agent.learn(case.targets[t + 1])
-        said.append((answer, view, adopted))
-    return said
+        replies.append((answer, view, adopted))
+    return replies
 
 
 def stream(case: AgentCase, *, steps: int | None = None, asked: int = 1) -> list[tuple]:
-    """What a fresh agent says from the beginning."""
+    """The replies of a fresh agent from the beginning."""
     agent, hello = case.begin()
     return play(case, agent, hello.features, range(len(case.inputs) if steps is None else steps), asked)
 
 
 def differs(one: list[tuple], other: list[tuple]) -> int | None:
-    """The first step at which two runs say different things."""
+    """The first step at which the replies of two runs differ."""
     for t, (a, b) in enumerate(zip(one, other, strict=False)):
         if not same(a, b):
             return t

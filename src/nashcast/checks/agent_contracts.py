@@ -1,4 +1,4 @@
-"""The contracts of an agent: what it says over a made-up stream, with games in it, and what it leaves alone."""
+"""The contracts of an agent: its replies over a synthetic stream with games, and the values it must not change."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _leaves_arguments(case: AgentCase) -> str | None:
 
 def _determinism(case: AgentCase) -> str | None:
     t = differs(stream(case), stream(case))
-    return None if t is None else f"two fresh agents with the same key and stream said different things at step {t}"
+    return None if t is None else f"two fresh agents with the same key and stream gave different replies at step {t}"
 
 
 def _repeats(case: AgentCase) -> str | None:
@@ -108,20 +108,20 @@ def _repeats(case: AgentCase) -> str | None:
             return f"asked twice for the same x, the agent gave two forecasts at step {t}"
         agent.learn(case.targets[t + 1])
     t = differs(stream(case), stream(case, asked=2))
-    return None if t is None else f"an agent asked more often said something else than one asked once, at step {t}"
+    return None if t is None else f"an agent asked more often replied differently from one asked once, at step {t}"
 
 
 def _causality(case: AgentCase) -> str | None:
-    said = stream(case)
+    replies = stream(case)
     rng = seeds.generator(case.seed, "checks", "other future")
     for s in range(1, len(case.inputs)):
         inputs, targets = case.inputs.copy(), case.targets.copy()
         inputs[s:] = rng.standard_normal(inputs[s:].shape)
         # The target that the input before s forecasts lies in the future as well.
         targets[s:] = rng.standard_normal(targets[s:].shape)
-        t = differs(stream(case._replace(inputs=inputs, targets=targets), steps=s), said[:s])
+        t = differs(stream(case._replace(inputs=inputs, targets=targets), steps=s), replies[:s])
         if t is not None:
-            return f"a future that changed from step {s} on changed what the agent said at step {t}"
+            return f"a future that changed from step {s} on changed the agent's reply at step {t}"
     return None
 
 
@@ -135,13 +135,13 @@ def _order(case: AgentCase) -> str | None:
         except NashcastError:
             continue
         except Exception as error:
-            return f"{when} raised {type(error).__name__}, which is no NashcastError"
+            return f"{when} raised {type(error).__name__}, which is not a NashcastError"
         return f"{when} was accepted"
     return None
 
 
 def _sits_out(case: AgentCase) -> str | None:
-    s, said = len(case.inputs) // 2, []
+    s, replies = len(case.inputs) // 2, []
     for asked in (True, False):
         agent, hello = case.begin()
         play(case, agent, hello.features, range(s))
@@ -149,10 +149,10 @@ def _sits_out(case: AgentCase) -> str | None:
             agent.forecast(case.inputs[s])
             agent.sit_out()
         agent.learn(case.targets[s + 1])
-        said.append(play(case, agent, hello.features, range(s + 1, len(case.inputs))))
-    t = differs(*said)
+        replies.append(play(case, agent, hello.features, range(s + 1, len(case.inputs))))
+    t = differs(*replies)
     told = (
-        f"told to sit step {s} out, the agent said something else at step {s + 1 + (t or 0)} than one not asked at {s}"
+        f"told to sit step {s} out, the agent replied differently at step {s + 1 + (t or 0)} from one not asked at {s}"
     )
     return None if t is None else told
 
@@ -170,7 +170,7 @@ def _saves(case: AgentCase) -> str | None:
     resumed, _ = case.begin()
     resumed.restore(saved)
     t = differs(play(case, resumed, hello.features, rest), expected)
-    return None if t is None else f"restored after {half} steps, the agent said something else {t + 1} steps later"
+    return None if t is None else f"restored after {half} steps, the agent replied differently {t + 1} steps later"
 
 
 def _adopts(case: AgentCase) -> str | None:
@@ -211,7 +211,7 @@ AGENT_CONTRACTS = [
     Contract(
         "arguments",
         "no input, target or decoder the agent is given is changed",
-        "Copy what is to be written to.",
+        "Copy an array before writing to it.",
         _leaves_arguments,
     ),
     Contract(
@@ -223,12 +223,12 @@ AGENT_CONTRACTS = [
     Contract(
         "repeated forecast",
         "forecasting twice gives the same answer and changes nothing",
-        "Learn in learn only; in forecast, keep the step aside until then.",
+        "Learn in learn only; in forecast, store the step until then.",
         _repeats,
     ),
     Contract(
         "causality",
-        "what an agent says depends on the past only",
+        "an agent's replies depend on the past only",
         "Use nothing but x, the targets learnt and what was adopted.",
         _causality,
     ),
@@ -240,8 +240,8 @@ AGENT_CONTRACTS = [
     ),
     Contract(
         "sitting out",
-        "learn without a forecast, or after sit_out, is a step the agent sat out: both go on alike",
-        "In sit_out, drop what the forecast kept aside; in learn, let a step without it pass.",
+        "learn without a forecast, or after sit_out, is a step the agent sat out: both continue alike",
+        "In sit_out, drop what forecast stored; in learn, accept a step without it.",
         _sits_out,
     ),
     Contract(

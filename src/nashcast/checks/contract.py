@@ -1,4 +1,4 @@
-"""What a contract is, how a list of them is run, and how two results are compared."""
+"""Defines a contract, runs a list of them, and compares two results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = 12  # of the stream made up for a check
 
 
 class ContractViolation(NashcastError):
-    """An encoder or an agent breaks a contract; the message says which, what was seen and what to do."""
+    """An encoder or an agent breaks a contract; the message names it, the violation and the remedy."""
 
     def __init__(self, contract: str, seen: str, remedy: str):
         super().__init__(f"contract '{contract}' is broken: {seen}. {remedy}")
@@ -41,7 +41,7 @@ def run(contracts: list[Contract], case) -> list[str]:
 
 
 def same(a, b) -> bool:
-    """Whether two plain values agree to the bit. NaN agrees with NaN: a state may have nothing to say yet."""
+    """Whether two plain values agree to the bit. NaN agrees with NaN: a state may have missing values."""
     if isinstance(a, tuple) or isinstance(b, tuple):
         both = isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)
         return bool(both) and all(same(one, other) for one, other in zip(a, b, strict=True))
@@ -65,7 +65,7 @@ def is_whole(value) -> bool:
 
 
 def wrong_array(name: str, value, shape: tuple) -> str | None:
-    """What is wrong with `value` as an array of this shape, float64 and finite."""
+    """The fault of `value` as a finite float64 array of this shape, or None."""
     if type(value) is not np.ndarray or value.shape != shape:
         return f"{name} is {check.describe(value)}, not an array of shape {check.shape_text(shape)}"
     return wrong_numbers(name, value)

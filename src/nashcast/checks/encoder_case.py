@@ -1,4 +1,4 @@
-"""What an encoder is checked with: a short stream, and the contexts that a federation would show it at every step."""
+"""Test case of an encoder: a short stream, and the contexts that a federation would pass at every step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEASON = 4  # given, so that encoders of a season have one from the first step o
 
 
 class EncoderCase(NamedTuple):
-    """What an encoder is checked with."""
+    """A test case of an encoder."""
 
     encoder: Encoder
     x_dim: int
@@ -29,22 +29,22 @@ class EncoderCase(NamedTuple):
     objects: Sequence[Mapping[str, Any]] = ()  # texts and pictures of every step, if the encoder takes any
 
     def build(self) -> BuiltEncoder:
-        """A learner is told half of the labels: what it has not learnt it need not forecast."""
+        """Give a learner half of the labels: an untrained learner need not forecast."""
         built = self.encoder.build(self.x_dim, self.y_dim)
         if isinstance(built, BuiltLearner):
             self.teach(built, len(self.inputs) // 2)
         return built
 
     def teach(self, built: BuiltLearner, steps: int) -> None:
-        """The first labels in turn."""
+        """Give the first labels in turn."""
         for context, target in zip(self.contexts(built)[:steps], self.targets[1:], strict=False):
             built.learn_row(built.row(context).copy(), target.copy())
 
     def contexts(self, built: BuiltEncoder) -> list[Context]:
         """The context of every step, without a state.
 
-        Arrays are views that can be written to, of memory that holds later steps too: an encoder that writes to them or
-        reaches through them is noticed.
+        Arrays are writable views of memory that also holds later steps, so that an encoder that writes to them or
+        reads beyond them is detected.
         """
         X, Y = self.inputs.copy(), self.targets
         history = History(self.x_dim, Y[0].copy(), SEASON, FIRST_STEP)
@@ -74,7 +74,7 @@ class EncoderCase(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """Every step encoded in turn."""
+    """The features and states of every step, encoded in turn."""
 
     features: list[np.ndarray]
     states: list[State]  # before the first step, and after every step
@@ -102,12 +102,12 @@ def sees_inputs_alone(built: BuiltEncoder) -> bool:
 
 
 def copied(contexts: list[Context]) -> list[list[np.ndarray]]:
-    """What each context holds."""
+    """A copy of each context's contents."""
     return [[array.copy() for array in _arrays(context)] for context in contexts]
 
 
 def read_only(contexts: list[Context]) -> list[Context]:
-    """The same as a federation shows it: nothing can be written to."""
+    """The same contexts with read-only arrays, as a federation passes them."""
     found = []
     for context in contexts:
         views = [array.view() for array in _arrays(context)]
@@ -132,6 +132,6 @@ def is_plain(state: State) -> bool:
 
 
 def restored(start: State, state: State) -> State:
-    """The state as it comes back from a file: plain values, whatever class a tuple had."""
+    """The state as read back from a file: plain values, and plain tuples."""
     saved = to_arrays("", state)
     return restored_state(start, saved)

@@ -1,4 +1,4 @@
-"""The contracts of what every encoder encodes: shapes, purity, causality, states and missing inputs."""
+"""The contracts of every encoder's features: shapes, purity, causality, states and missing inputs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _builds(case: EncoderCase) -> str | None:
 
 
 def _series(case: EncoderCase, built: BuiltEncoder) -> np.ndarray | None:
-    """The whole series at once, from the first state, if the encoder can do that."""
+    """The whole series encoded at once from the first state, if the encoder supports it."""
     if not sees_inputs_alone(built):
         return None
     return built.encode_series(case.inputs.copy(), built.start(), case.key, FIRST_STEP)[0]
@@ -82,7 +82,7 @@ def _purity(case: EncoderCase) -> str | None:
     features, before = [Z.copy() for Z in features], copy.deepcopy(states)
     if not same(given, before[0]):
         return "advance or encode changed the state it was given"
-    # Backwards: whatever the encoder keeps to itself is then not what it was.
+    # Backwards, so that any hidden state of the encoder differs from the first pass.
     for t in reversed(range(len(contexts))):
         Z, state = step(built, contexts[t], states[t])
         if not (_untouched(contexts, shown) and all(map(same, states, before))):
@@ -91,7 +91,7 @@ def _purity(case: EncoderCase) -> str | None:
             return f"the same context gave other features the second time, at step {t}"
         if not same(state, before[t + 1]):
             return f"the same context gave another state the second time, at step {t}"
-    walk(built, read_only(contexts))  # raises where the encoder writes to what it is shown
+    walk(built, read_only(contexts))  # raises if the encoder writes to its context
     return _pure_series(case, built) or _pure_moments(case, built, np.stack(features))
 
 
@@ -108,7 +108,7 @@ def _pure_series(case: EncoderCase, built: BuiltEncoder) -> str | None:
     if not (same(X, case.inputs) and same(start, before)):
         return "encode_series changed its inputs or the state it was given"
     if not same(once, built.encode_series(X, start, case.key, FIRST_STEP)):
-        return "encode_series gave something else the second time"
+        return "encode_series gave a different result the second time"
     return None
 
 
@@ -118,7 +118,7 @@ def _pure_moments(case: EncoderCase, built: BuiltEncoder, features: np.ndarray) 
     if not (same(X, case.inputs) and same(Z, features)):
         return "moments changed its inputs or features"
     if not same(expected, built.moments(X, Z, noise)):
-        return "moments gave something else the second time"
+        return "moments gave a different result the second time"
     return None
 
 
@@ -137,7 +137,7 @@ def _causality(case: EncoderCase) -> str | None:
     series = _series(case, built)
     for s in range(1, steps):
         X, Y = case.inputs.copy(), case.targets.copy()
-        # Made from the rows given, where only such suit the encoder, yet none is what it was.
+        # Scaled permutations of the given rows, since the encoder may need inputs of this kind.
         X[s:] = X[rng.permutation(steps)[: steps - s]] * rng.uniform(0.5, 2.0, (steps - s, 1))
         Y[s:] = Y[rng.permutation(steps + 1)[: steps + 1 - s]] * rng.uniform(0.5, 2.0, (steps + 1 - s, 1))
         other = case._replace(inputs=X, targets=Y)
@@ -169,13 +169,13 @@ def _resuming(case: EncoderCase) -> str | None:
     built = case.build()
     contexts = case.contexts(built)
     features, states = walk(built, contexts)
-    # A new build, as in a new process: what was not in the state is gone.
+    # A new build, as in a new process: memory outside the state is lost.
     resumed, half = case.build(), len(contexts) // 2
     state = restored(resumed.start(), states[half])
     for t in range(half, len(contexts)):
         Z, state = step(resumed, contexts[t], restored(resumed.start(), state))
         if not near(Z, features[t]):
-            return f"continued from a saved state of step {half}, the features of step {t} are others"
+            return f"continued from a saved state of step {half}, the features of step {t} differ"
     return None
 
 
@@ -225,7 +225,7 @@ ENCODING_CONTRACTS = [
     Contract(
         "purity",
         "the same context gives the same result, and nothing in it is changed",
-        "Keep what changes in the state, draw only from the noise given, and copy what is to be written to.",
+        "Keep all changes in the state, draw only from the noise given, and copy arrays before writing to them.",
         _purity,
     ),
     Contract(

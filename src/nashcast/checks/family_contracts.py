@@ -54,15 +54,19 @@ def _forecasts(case: EncoderCase) -> str | None:
     for t, context in enumerate(contexts):
         for horizon in _HORIZONS:
             shape = (built.forecasts, horizon, case.y_dim)
-            said = built.forecast(context._replace(state=states[t + 1]), horizon)
-            if type(said) is not np.ndarray or said.shape != shape:
+            forecast = built.forecast(context._replace(state=states[t + 1]), horizon)
+            if type(forecast) is not np.ndarray or forecast.shape != shape:
                 wanted = check.shape_text(shape)
-                return f"forecast gave {check.describe(said)} at step {t}, not (forecasts, horizon, y_dim) = {wanted}"
-            if wrong := wrong_array(f"the forecast of the next target at step {t}", said[:, 0], said[:, 0].shape):
+                return (
+                    f"forecast gave {check.describe(forecast)} at step {t}, not (forecasts, horizon, y_dim) = {wanted}"
+                )
+            if wrong := wrong_array(
+                f"the forecast of the next target at step {t}", forecast[:, 0], forecast[:, 0].shape
+            ):
                 return wrong
-            if horizon == 1 and not near(said[:, 0].T, features[t]):
+            if horizon == 1 and not near(forecast[:, 0].T, features[t]):
                 return f"encode gave something else than the forecast of the next target at step {t}"
-            if np.isinf(said).any():
+            if np.isinf(forecast).any():
                 return f"a forecast at step {t} is infinite"
     return None
 
@@ -77,7 +81,7 @@ FAMILY_CONTRACTS = [
     Contract(
         "forecasts",
         "forecast gives (forecasts, horizon, y_dim), finite for the next target, else finite or NaN",
-        "Return an array of this shape in the target's own units, and fill what is not forecast with NaN.",
+        "Return an array of this shape in the target's own units, with NaN for steps without a forecast.",
         _forecasts,
     ),
 ]

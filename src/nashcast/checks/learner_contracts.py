@@ -63,8 +63,8 @@ def _rows_of_learners(case: EncoderCase) -> str | None:
 
 
 def _forecasts_learn_nothing(case: EncoderCase) -> str | None:
-    """Asked for forecasts in between or not, a learner learns the same."""
-    said = []
+    """Requests for forecasts in between do not change what a learner learns."""
+    results = []
     for asked in (1, 3):
         built = case.build()
         if not isinstance(built, BuiltLearner):
@@ -75,12 +75,12 @@ def _forecasts_learn_nothing(case: EncoderCase) -> str | None:
             forecast = [built.forecast_row(row.copy(), 3).copy() for _ in range(asked)]
             forecasts.append(forecast[-1])
             built.learn_row(row, target.copy())
-        said.append(np.stack(forecasts))
-    return None if same(*said) else "a learner that was asked for more forecasts learnt something else"
+        results.append(np.stack(forecasts))
+    return None if same(*results) else "a learner that was asked for more forecasts learnt something else"
 
 
 def _builds_apart(case: EncoderCase) -> str | None:
-    """What one federation's learner learns, another's does not know."""
+    """Learners of two federations share no state."""
     one, other = case.encoder.build(case.x_dim, case.y_dim), case.encoder.build(case.x_dim, case.y_dim)
     if not isinstance(one, BuiltLearner) or not isinstance(other, BuiltLearner):
         return None
@@ -126,7 +126,7 @@ LEARNER_CONTRACTS = [
     Contract(
         "learner rows",
         "row of a learner gives row_size numbers, the same for the same context",
-        "Make the row of the context alone, with as many numbers from the first step on.",
+        "Make the row from the context only, with row_size numbers from the first step on.",
         _rows_of_learners,
     ),
     Contract(

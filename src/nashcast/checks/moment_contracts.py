@@ -1,4 +1,4 @@
-"""The contracts of the moments an encoder gives: against the window they are of, and against encoding it again."""
+"""The contracts of an encoder's moments, checked against their window and against encoding it again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _window(case: EncoderCase, built: BuiltEncoder) -> _Window:
 
 
 def _redrawn(built: BuiltEncoder, window: _Window, key: int) -> np.ndarray:
-    """The window's features under other noise; with memory, the first step's are known and stay."""
+    """The window's features under other noise; with memory, the first step's are known and fixed."""
     known = 1 if window.has_memory else 0
     state = window.after_first if window.has_memory else built.start()
     if sees_inputs_alone(built):
@@ -115,13 +115,13 @@ def _monte_carlo(case: EncoderCase) -> str | None:
     draws = np.stack([_redrawn(built, window, key) for key in _keys(case, _DRAWS)])
     flat = draws.reshape(_DRAWS, WINDOW, -1)
     variances = np.maximum(flat.var(axis=0), np.diagonal(covariance, axis1=1, axis2=2))
-    # One scale for the window: features that hardly move at one step have no spread to measure against.
+    # One scale for the window: features that hardly vary at one step give no scale there.
     size = max(1.0, float(np.sqrt(np.mean(draws**2)))) if draws.size else 1.0
     largest = max(float(np.sqrt(variances.max(initial=0.0))), 1e-3 * size)
     for t in range(WINDOW):
         Z = flat[:, t]
-        # A feature that stays where it is in nearly all draws (a ReLU far below 0) owes its variance to draws too rare
-        # to be counted on; below a hundredth of the features' size it is not decided.
+        # A feature that is constant in nearly all draws (a ReLU far below 0) gets its variance from draws too rare to
+        # sample; below a hundredth of the features' size it is not checked.
         still = (np.median(Z, axis=0) != Z).mean(axis=0) < 0.1
         scale = np.where(still, max(largest, 0.01 * size), largest)
         off = np.abs(mean[t] - Z.mean(axis=0))

@@ -40,7 +40,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def mark_paths(command: argparse.ArgumentParser, kinds: dict) -> None:
-    """Have arguments whose placeholder is one of `kinds` completed by paths."""
+    """Mark the arguments whose placeholder is in `kinds` for completion by paths."""
     for action in command._actions:
         if isinstance(action.choices, dict):
             for part in action.choices.values():

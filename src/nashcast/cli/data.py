@@ -1,4 +1,4 @@
-"""`nashcast data`: which streams there are, how to get their files, and what one looks like."""
+"""`nashcast data`: list the streams, get their files, and show a stream's contents."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ def add_to(commands) -> None:
     data = commands.add_parser(
         "data",
         help="list, fetch, add and show the streams",
-        description="The streams nashcast knows, the recorded files some of them need, and what one looks like.",
+        description="List the built-in streams, get the recorded files that some need, and show a stream's contents.",
     )
     kinds = data.add_subparsers(dest="kind", metavar="WHAT", required=True)
-    listed = kinds.add_parser("list", help="every stream, and how to get it", description="Every stream by name.")
+    listed = kinds.add_parser(
+        "list", help="list all streams", description="List all streams, with source, licence and how to get them."
+    )
     listed.set_defaults(run=run_list)
     fetch = kinds.add_parser(
         "fetch",
         help="download a recorded file",
-        description="Download a recorded file, check it, and keep it in the data folder. An interrupted download "
-        "continues where it stopped.",
+        description="Download a recorded file, verify its checksum and store it in the data folder. An interrupted "
+        "download continues where it stopped.",
     )
     fetch.add_argument("name", metavar="NAME", help="boc, ett, or all")
     fetch.add_argument(
-        "--folder", metavar="FOLDER", help="folder to keep it in (default: NASHCAST_DATA, or the user's data folder)"
+        "--folder", metavar="FOLDER", help="folder to store it in (default: NASHCAST_DATA, or the user's data folder)"
     )
     fetch.add_argument("--url", metavar="URL", help="address to download the same file from, such as a mirror")
     fetch.set_defaults(run=run_fetch, misuse=fetch.error)
@@ -49,8 +51,8 @@ def add_to(commands) -> None:
     add.set_defaults(run=run_add)
     show = kinds.add_parser(
         "show",
-        help="what a stream looks like",
-        description="Size, dates, ranges, first and last rows, and the error of persistence. For a file of your own: "
+        help="show a stream's contents",
+        description="Show size, dates, ranges, first and last rows, and the error of persistence. For your own file: "
         "nashcast data show file --set path=prices.csv --set target=close --set inputs=close,volume --set lags=3",
     )
     show.add_argument("name", metavar="NAME", help="name that `nashcast data list` prints")
@@ -64,7 +66,7 @@ def add_to(commands) -> None:
 
 
 def option(text: str) -> tuple[str, Any]:
-    """One OPTION=VALUE, its value as in TOML; what TOML cannot read is a text, and names may stand between commas.
+    """Parse OPTION=VALUE. The value is read as TOML, else as text; lists of names may be separated by commas.
 
     >>> option("inputs=close,volume"), option("steps=500"), option("lags=close:3,volume:1")
     (('inputs', ['close', 'volume']), ('steps', 500), ('lags', {'close': 3, 'volume': 1}))
@@ -107,8 +109,8 @@ def run_list(chosen: argparse.Namespace) -> None:
         print(f"  {', '.join(entry.name for entry in group)}: {_joined(source, licence)}")
         missing = [entry for entry in group if not entry.available]
         if missing:
-            print(f"    not here, get it with: {missing[0].get}")
-    print(f"\nRecorded files are looked for in {data_folder()}.")
+            print(f"    missing; get it with: {missing[0].get}")
+    print(f"\nRecorded files are searched for in {data_folder()}.")
 
 
 def _by_source(entries) -> dict[tuple[str, str], list]:
@@ -142,7 +144,7 @@ def run_fetch(chosen: argparse.Namespace) -> None:
 
     if chosen.name == "all":
         if chosen.url is not None:
-            chosen.misuse("--url: it is the address of one file; name that file instead of all")
+            chosen.misuse("--url is the address of one file; name that file instead of all")
         wanted = [known for known in KNOWN if not known.page]
     else:
         wanted = [_fetchable(chosen.name, entry, known_file)]
@@ -154,13 +156,13 @@ def run_fetch(chosen: argparse.Namespace) -> None:
             progress.clear()
         rows.append({"name": known.name, "path": str(path), "bytes": known.size, "sha256": known.sha256})
         if not chosen.json:
-            print(f"{known.name}: {path} ({known.size:,} bytes, checksum right; {known.licence})", flush=True)
+            print(f"{known.name}: {path} ({known.size:,} bytes, checksum verified; {known.licence})", flush=True)
     if chosen.json:
         print_json({"files": rows})
 
 
 def _fetchable(name: str, entry, known_file):
-    """The file of that name; for a stream without one, what it does need."""
+    """The recorded file of that name. For a stream without a file, the error says how to get the stream."""
     from nashcast.errors import InvalidInput
 
     try:
@@ -172,7 +174,7 @@ def _fetchable(name: str, entry, known_file):
             found = None
         if found is None:
             raise
-        remedy = f"Install it: {found.get}." if found.needs else f"Use it at once: nashcast data show {name}."
+        remedy = f"Install it: {found.get}." if found.needs else f"It needs none: nashcast data show {name}."
         raise InvalidInput("name", f"{name!r}, a stream without a file to fetch", remedy) from None
 
 
@@ -186,7 +188,9 @@ def run_add(chosen: argparse.Namespace) -> None:
         record = {"name": known.name, "path": str(path), "bytes": path.stat().st_size, "sha256": total}
         print_json({"files": [record | {"published_version": published}]})
     else:
-        print(f"{known.name}: {path} ({'checksum right' if published else 'another version than the published one'})")
+        print(
+            f"{known.name}: {path} ({'checksum verified' if published else 'another version than the published one'})"
+        )
 
 
 def run_show(chosen: argparse.Namespace) -> None:
@@ -241,7 +245,7 @@ def page(record: dict, summary: str) -> str:
         f"  inputs           {min(lows):.5g} to {max(highs):.5g}",
     ]
     for (low, high), offset, unit in zip(record["target_ranges"], record["offset"], record["unit"], strict=True):
-        scaled = "" if (offset, unit) == (0.0, 1.0) else f"; in its own units {offset:.6g} + {unit:.6g} × that"
+        scaled = "" if (offset, unit) == (0.0, 1.0) else f"; in original units {offset:.6g} + {unit:.6g} × value"
         lines.append(f"  target           {low:.5g} to {high:.5g}{scaled}")
     lines.append(f"  source           {_joined(record['source'], record['licence'])}")
     date_width = max(len(row["date"] or "") for row in record["rows"])

@@ -1,6 +1,6 @@
 """`nashcast demo`: owners with private inputs forecast together, on a simulated stream and on exchange rates.
 
-With --federated: three organisations with an agent each, in processes of their own. With --live: twenty streams in one
+With --federated: three organisations with one agent each, in separate processes. With --live: twenty streams in one
 service, and its page. Both are in `examples/demos` of a source checkout.
 """
 
@@ -22,9 +22,9 @@ def add_to(commands) -> None:
     demo = commands.add_parser(
         "demo",
         help="owners with private inputs forecast together",
-        description="Owners who each see one input forecast one target: each alone, their mixture, together by the "
-        "joint game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of the "
-        "European Central Bank. Then the rates ahead with bounds, and what each owner is worth to the others.",
+        description="Owners with one private input each forecast one target: each alone, their mixture, together by "
+        "the joint game, and one regression over all inputs pooled; on a simulated stream and on exchange rates of "
+        "the European Central Bank. Then the rates ahead with bounds, and each owner's contribution.",
     )
     demo.add_argument(
         "--federated", action="store_true",
@@ -44,9 +44,7 @@ def add_to(commands) -> None:
     )
     demo.add_argument("--no-browser", action="store_true", help="only print the address of the live run's page")
     demo.add_argument("--json", action="store_true", help="print one JSON object")
-    demo.add_argument(
-        "--seed", type=int, default=2024, metavar="N", help="seed of everything random (default: %(default)s)"
-    )
+    demo.add_argument("--seed", type=int, default=2024, metavar="N", help="random seed (default: %(default)s)")
     demo.add_argument(
         "--steps",
         type=int,
@@ -108,7 +106,7 @@ def page(result, about: str) -> str:
 
 
 def ahead_page(ahead) -> str:
-    """Some of the steps ahead, all of which --json prints."""
+    """A selection of the steps ahead; --json prints all of them."""
     count = len(ahead.forecast)
     shown = [h for h in (1, 2, 3, 6, 12, 18) if h < count] + [count]
     lines = [f"\n{ahead.stream}, last {ahead.last:.4f}; days ahead with 80 % bounds"]

@@ -1,4 +1,4 @@
-"""`nashcast evaluate`: the federation beside its parts and its peers, on the same streams by the same loop."""
+"""`nashcast evaluate`: compare the federation with its parts and its peers, on the same streams by the same loop."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from nashcast.errors import InvalidInput
 def add_to(commands) -> None:
     evaluate = commands.add_parser(
         "evaluate",
-        help="the federation beside its parts and its peers",
+        help="compare the federation with its parts and its peers",
         description="Run the federation, its ablations, each of its agents alone, simple baselines and models of other "
         "packages step by step on the same streams, and compare them. Settings are chosen on the first fifth of each "
-        "stream or fixed beforehand; the score is the rest. Results are saved as runs finish: the same command "
-        "continues where it was stopped.",
+        "stream or fixed beforehand; methods are scored on the rest. Results are saved as runs finish: the same "
+        "command continues where it stopped.",
     )
     group = evaluate.add_mutually_exclusive_group()
     group.add_argument("--paper", action="store_true", help="only the paper's streams")
@@ -35,7 +35,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     group.add_argument(
         "--private", action="store_true",
-        help="instead, in a source checkout: streams whose inputs belong to several owners, and what these gain by "
+        help="instead, in a source checkout: streams with inputs of several owners, and the owners' gain from "
         "learning together",
     )  # fmt: skip
     evaluate.add_argument(
@@ -46,7 +46,11 @@ def add_to(commands) -> None:
         "--stream", action="append", default=[], metavar="NAME|FILE",
         help="stream, or CSV or Parquet file, instead of the declared streams; may be repeated",
     )  # fmt: skip
-    evaluate.add_argument("--target", metavar="COLUMN", help="file: column to forecast (default: its last column)")
+    evaluate.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="file: column to forecast; required with the table options below (default: its last column)",
+    )
     evaluate.add_argument(
         "--lags", type=positive, metavar="N", help="file: number of past rows in the inputs (default: 3)"
     )
@@ -94,7 +98,7 @@ def run(chosen: argparse.Namespace) -> None:
     begun = time.monotonic()
     of_file = bool(chosen.horizon or chosen.date or chosen.inputs or chosen.agents)
     if chosen.private and (of_file or chosen.target or chosen.lags):
-        raise InvalidInput("--private", "it with options of a file", "Leave these out: a file has no owners.")
+        raise InvalidInput("--private", "options of a file with it", "Omit them: a file has no owners.")
     if of_file:
         if len(chosen.stream) != 1:
             raise InvalidInput(
@@ -103,7 +107,7 @@ def run(chosen: argparse.Namespace) -> None:
         table_file.evaluate(chosen.stream[0], chosen)
         return
     if chosen.federation_only and chosen.methods:
-        raise InvalidInput("--federation-only", "it with --methods", "Pass one of them.")
+        raise InvalidInput("--federation-only", "--methods with it", "Pass one of them.")
     methods = (WITHOUT_GAME,) if chosen.federation_only else chosen.methods
     chosen.output = chosen.output or Path("private-evaluation" if chosen.private else "evaluation")
     used = chosen.seeds or (SEEDS[:1] if chosen.private else SEEDS)
@@ -121,7 +125,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
-    """The evaluation beside peers: its study, and what is printed as JSON."""
+    """The evaluation against peers: its study, and the object printed as JSON."""
     from nashcast.evaluation.declared import check_streams, declared_streams, stream_named
     from nashcast.evaluation.evaluate import evaluate
     from nashcast.evaluation.rows import KEYS, head_to_head, summary
@@ -158,7 +162,7 @@ def _command(chosen: argparse.Namespace) -> str:
 
 
 def _ranges(seeds: tuple[int, ...]) -> str:
-    """As `argument_types.seeds` reads them: 2024-2026,2030."""
+    """Seeds in the form that `argument_types.seeds` reads: 2024-2026,2030."""
     runs: list[list[int]] = []
     for seed in seeds:
         if runs and seed == runs[-1][-1] + 1:
@@ -172,7 +176,7 @@ def _show(study) -> None:
     from nashcast.reports.formats import duration
     from nashcast.reports.terminal import text_table
 
-    # What it all comes to stands last, where it is still on the screen.
+    # The summary tables come last, so that they stay on the screen.
     general = [table for table in study.tables if table.title not in study.settings["streams"]]
     for table in [table for table in study.tables if table not in general] + general:
         print("\n" + title(text_table(table)))

@@ -16,18 +16,18 @@ from nashcast.cli.shared.parsing import Misuse, Parser
 from nashcast.cli.shared.printed import print_error
 from nashcast.errors import NashcastError
 
-# Modules that add commands where they are installed; nothing here imports them otherwise.
+# Optional modules that add commands if they are installed; they are imported only here.
 PLUG_INS = ("nashcast.paper.command",)
 
 
 def plug_ins() -> list[ModuleType]:
-    """The commands of packages beside the product, such as the reproduction of the paper."""
+    """Commands of optional packages, such as the reproduction of the paper."""
     found = []
     for name in PLUG_INS:
         try:
             found.append(import_module(name))
         except ModuleNotFoundError as error:
-            # A package that is not there adds nothing; one that is there and is broken says so.
+            # A missing package adds no command; an import error inside an installed one is raised.
             if error.name is None or not name.startswith(error.name):
                 raise
     return found
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NashcastError as error:
         print_error(str(error), kind=type(error).__name__, code=1, as_json=as_json)
         return 1
-    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+    except BrokenPipeError:  # the program that reads the output, such as `head`, has closed it
         sys.stderr.close()
         return 1
     except KeyboardInterrupt:

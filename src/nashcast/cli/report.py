@@ -15,9 +15,9 @@ from nashcast.reports.report import FORMATS, write_report
 def add_to(commands) -> None:
     report = commands.add_parser(
         "report",
-        help="a page, figures and Markdown from a record",
-        description="Write the report of a record: report.html, one page that needs nothing else; figures as PNG and "
-        "PDF; report.md. Nothing is computed again.",
+        help="write a page, figures and Markdown from a record",
+        description="Write the report of a record: report.html, one self-contained page; figures as PNG and PDF; "
+        "report.md. Nothing is recomputed.",
     )
     report.add_argument("record", metavar="RECORD", help="folder that another nashcast command wrote")
     report.add_argument("--output", metavar="FOLDER", help="folder to write to (default: the record's own folder)")
@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def report_of(folder: Path) -> list[Path]:
-    """The report of a record, or a word on standard error why there is none."""
+    """Write the report of a record; without the packages that draw, print the reason on standard error."""
     try:
         return write_report(folder)
     except InvalidInput as error:

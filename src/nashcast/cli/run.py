@@ -1,4 +1,4 @@
-"""`nashcast run federation.toml`: a federation described in a file, run on its stream and recorded."""
+"""`nashcast run federation.toml`: run a federation described in a file on its stream, and record the run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def add_to(commands) -> None:
     run = commands.add_parser(
         "run",
         help="run a federation described in a file, or on a table of your own",
-        description="Run the federation a TOML file describes on its stream: its error beside itself without the game "
-        "and beside persistence, its last weights, and a record of every step. Or run a federation over a CSV or "
-        "Parquet file: nashcast run load.csv --target load --date time --horizon 24.",
+        description="Run the federation a TOML file describes on its stream. Prints its error, that without the game "
+        "and that of persistence, and its last weights; writes a record of every step. Or run a federation over a CSV "
+        "or Parquet file: nashcast run load.csv --target load --date time --horizon 24.",
     )
     add_file_options(run)
     run.add_argument("--no-record", action="store_true", help="write no record")
@@ -36,8 +36,8 @@ def add_to(commands) -> None:
 
 
 def add_file_options(command) -> None:
-    """What `run` and `sweep` have in common."""
-    command.add_argument("file", metavar="FILE", help="TOML file")
+    """Add the arguments that `run` and `sweep` have in common."""
+    command.add_argument("file", metavar="FILE", help="TOML file that describes the federation")
     command.add_argument(
         "--output",
         type=Path,
@@ -55,7 +55,7 @@ def add_file_options(command) -> None:
 
 
 def change(text: str) -> tuple[str, Any]:
-    """One KEY=VALUE, its value as in TOML; what TOML cannot read is a text."""
+    """Parse KEY=VALUE. The value is read as TOML, else as text."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise argparse.ArgumentTypeError(f"got {text!r}; write KEY=VALUE, for example agents.features=8")
@@ -66,7 +66,7 @@ def change(text: str) -> tuple[str, Any]:
 
 
 def changes_of(chosen: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """What the command line sets instead of the file."""
+    """Settings of the command line that replace the file's."""
     given = {name: getattr(chosen, name) for name in names}
     return dict(chosen.changes) | {name: value for name, value in given.items() if value is not None}
 
@@ -76,7 +76,7 @@ def slug(name: str) -> str:
 
 
 def command_line(chosen: argparse.Namespace, *flags: str) -> str:
-    """What to type to get the same again."""
+    """The command line that repeats this run."""
     words = ["nashcast", chosen.command, chosen.file]
     for name in ("seed", "steps"):
         if getattr(chosen, name, None) is not None:
@@ -87,7 +87,7 @@ def command_line(chosen: argparse.Namespace, *flags: str) -> str:
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it: JSON's way, for all that a setting can be short of a table."""
+    """A value in TOML. Except for tables, the values of settings are written in TOML as in JSON."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name} = {toml(part)}" for name, part in value.items()) + "}"
     return json.dumps(value)
@@ -152,7 +152,7 @@ def page(about: dict) -> str:
 
 
 def kind_of(settings: dict) -> str:
-    """What distinguishes a federation from itself with other settings, in a few words."""
+    """A short description of the settings that distinguish this federation."""
     paper = settings.get("paper")
     if paper is None:
         return "game" if settings["game"] else "no game"

@@ -1,4 +1,4 @@
-"""`nashcast sweep grid.toml`: many settings of one federation, ranked on a part of the stream, scored on the rest."""
+"""`nashcast sweep grid.toml`: run many settings of a federation, rank them on the first part, score on the rest."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def add_to(commands) -> None:
         help="run many settings of a federation and rank them",
         description="Run every setting of a grid, or a random sample, on several seeds. Settings are ranked on the "
         "first part of the stream (sweep.tune_until) and scored on the rest. Results are saved as runs finish: the "
-        "same command continues where it was stopped.",
+        "same command continues where it stopped.",
     )
     add_file_options(sweep)
     sweep.add_argument("--jobs", type=positive, metavar="N", help="runs at the same time (default: one for each core)")
     sweep.add_argument("--top", type=positive, default=10, metavar="N", help="settings to show (default: %(default)s)")
-    sweep.add_argument("--post-hoc", action="store_true", help="rank on the reported steps, and say so")
+    sweep.add_argument("--post-hoc", action="store_true", help="rank on the reported steps; the table says so")
     sweep.add_argument(
-        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler whose workers run it (default: this machine)"
+        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler to run on (default: this machine)"
     )
     sweep.set_defaults(run=main)
 
@@ -78,7 +78,7 @@ def main(chosen: argparse.Namespace) -> None:
     if len(ranking.rows) > chosen.top:
         print(f"… and {len(ranking.rows) - chosen.top} more settings: --top {len(ranking.rows)}")
     print(f"{ranking.runs} runs, {ranking.diverged} diverged. Skill: 1 - MSE / persistence's.")
-    print(f"best again: {again}")
+    print(f"run the best: {again}")
     print(f"results: {folder}")
 
 

@@ -1,4 +1,4 @@
-"""A client of `nashcast serve`, with nothing but the standard library."""
+"""A client of `nashcast serve` that needs only the standard library."""
 
 from nashcast.client.answers import Ahead, Bound, LiveForecast, ServiceRefused
 from nashcast.client.service_client import Client

@@ -1,4 +1,4 @@
-"""What the service answers, as tuples with names."""
+"""The service's answers as named tuples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.errors import NashcastError
 
 
 class ServiceRefused(NashcastError):
-    """The service answered, but not with success. status: of HTTP, 0 if there was no answer.   code: for programs."""
+    """An error answer of the service. status: HTTP status, 0 without an answer.   code: machine-readable reason."""
 
     def __init__(self, status: int, code: str, message: str):
         super().__init__(message)
@@ -17,7 +17,7 @@ class ServiceRefused(NashcastError):
 
 
 class Bound(NamedTuple):
-    """Between lower and upper lies the target with this probability; None while too little is known."""
+    """The target lies between lower and upper with this probability; None until there is enough data."""
 
     coverage: float
     lower: list[float | None]
@@ -25,7 +25,7 @@ class Bound(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """The forecast of one step. time: when that is, ISO 8601, if observations had timestamps.   quantiles: by level."""
+    """The forecast of one step. time: its ISO 8601 time, if observations had timestamps.   quantiles: by level."""
 
     step: int
     time: str | None
@@ -35,9 +35,9 @@ class Ahead(NamedTuple):
 
 
 class LiveForecast(NamedTuple):
-    """The forecast of the target of `step`. path: of this step and those after it, as many as the horizon.
+    """The forecast of the target of `step`. path: forecasts of this step and the following ones, over the horizon.
 
-    units: of the targets, if the stream names them.   weights: of each agent.   absent: which sat out, and why.
+    units: of the targets, if the stream names them.   weights: by agent.   absent: reasons, by absent agent.
     """
 
     step: int

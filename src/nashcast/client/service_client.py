@@ -1,4 +1,4 @@
-"""Requests to a service: tried again where that is safe, over one connection."""
+"""Requests to a service over one connection, with retries where they are safe."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nashcast.client.answers import ServiceRefused, read_refusal
 from nashcast.client.stream_client import StreamClient
 from nashcast.errors import InvalidInput
 
-# Statuses after which the same may be tried again: too fast, busy.
+# HTTP statuses after which a request may be retried: rate limit, busy.
 _AGAIN = (429, 503)
 
 
 class Client:
-    """url: where `nashcast serve` says it serves.   token: one of `nashcast serve token add`.
+    """url: the address that `nashcast serve` prints.   token: made by `nashcast serve token add`.
 
-    timeout: seconds to wait for one answer.   retries: how often to try again if there is none; it is safe, since
+    timeout: seconds to wait for one answer.   retries: number of retries without an answer; they are safe, since
         every observation has a step or a key.   ca_file: certificates to trust, for a service with its own.
 
     >>> client = Client("http://127.0.0.1:8500", token="nashcast_…")
@@ -61,24 +61,24 @@ class Client:
         return self.ask("GET", "/v1/streams")["streams"]
 
     def recent_events(self, after: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
-        """Drift, coverage off, agents gone and back, failures: of all streams, from an id on, or the newest."""
+        """Alarms of all streams (drift, coverage, agents gone and back, failures), from an id on, or the newest."""
         query = {"limit": limit} if after is None else {"after": after, "limit": limit}
         return self.ask("GET", "/v1/events", query=query)["events"]
 
     def make_stream(self, name: str, settings: dict[str, Any], *, replay: bool = False) -> dict[str, Any]:
-        """Make a stream, or change one that was made so. settings: as a federation file has them.
+        """Make a stream, or change one made by this method. settings: as in a federation file.
 
-        replay: compute everything again from its journal, where other settings forecast otherwise.
+        replay: recompute everything from its journal, if the new settings change forecasts.
         """
         query = {"replay": "true"} if replay else None
         return self.ask("PUT", f"/v1/streams/{quote(name)}", settings, query=query)
 
     def remove_stream(self, name: str) -> dict[str, Any]:
-        """Remove a stream that was made by `make_stream`, with all it has."""
+        """Remove a stream that was made by `make_stream`, with all its data."""
         return self.ask("DELETE", f"/v1/streams/{quote(name)}", again=False)
 
     def follow(self, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Kind and content of each server-sent event, for as long as one likes; a broken line is taken up again."""
+        """Kind and content of each server-sent event, without end; reconnects after a lost connection."""
         failures = 0
         while True:
             connection = self._open(timeout=60.0)
@@ -98,7 +98,7 @@ class Client:
             time.sleep(min(2.0, 0.1 * 2**failures))
 
     def ask(self, method: str, path: str, body: Any = None, *, query: dict | None = None, again: bool = True) -> Any:
-        """One request, tried again where that is safe. Returns what the answer's JSON says."""
+        """Send one request, with retries where they are safe. Returns the answer's JSON."""
         from http.client import HTTPException
 
         data = None if body is None else json.dumps(body).encode()

@@ -1,1 +1,1 @@
-"""Federations described in files: read, checked, built."""
+"""Settings files: read them, check them, and build the federation they describe."""

@@ -1,4 +1,4 @@
-"""From a description to the stream and the federation it describes."""
+"""Builds the stream and the federation that a configuration describes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build(config: Config) -> tuple[Stream, Maker]:
 
 
 def check_fit(config: Config, x_dim: int, y_dim: int, input_names: Sequence[str] = ()) -> None:
-    """Whether every encoder takes such inputs and targets; the message names the table that does not."""
+    """Check that every encoder accepts inputs and targets of these sizes; the error names the table at fault."""
     for i, agent in enumerate(config.agents):
         place = Place(config.source, "agents").item(i)
         inputs = input_places(place, agent, input_names)
@@ -57,7 +57,7 @@ def check_fit(config: Config, x_dim: int, y_dim: int, input_names: Sequence[str]
 
 
 class OnStream(Protocol):
-    """A description, from a file in `folder`, of something that runs on a stream."""
+    """The configuration of a run on a stream, from a file in `folder`."""
 
     @property
     def source(self) -> str: ...
@@ -70,7 +70,7 @@ class OnStream(Protocol):
 
 
 def open_config_stream(config: OnStream) -> Stream:
-    """The stream, cut to the steps asked for."""
+    """The stream, cut to the configured number of steps."""
     place = Place(config.source, "stream")
     options = dict(config.stream.options)
     if isinstance(options.get("path"), str):
@@ -92,7 +92,7 @@ def open_config_stream(config: OnStream) -> Stream:
 
 
 def stream_digest(stream: Stream) -> str:
-    """The same for the same numbers."""
+    """A digest of the stream's numbers."""
     digest = hashlib.sha256()
     for array in (stream.inputs, stream.targets, stream.start):
         digest.update(f"{array.shape} {array.dtype}".encode())
@@ -108,10 +108,10 @@ def federation_maker(config: Config, stream: Stream) -> Maker:
 def maker(
     config: Config, y_dim: int, *, input_names: Sequence[str] = (), wrap: Wrap | None = None, **settings: Any
 ) -> Maker:
-    """Encoders are made here, once; each call makes a federation that has learnt nothing.
+    """Make the encoders once; each call of the returned function makes an untrained federation.
 
-    input_names: of the columns of the inputs, if they have any.   settings: of the federation that no file has.
-    wrap: called with the name of each encoder's family and the encoder; what it returns takes its place.
+    input_names: names of the input columns, if any.   settings: settings of the federation that no file has.
+    wrap: called with the name of each encoder's family and the encoder; its result replaces the encoder.
     """
     if config.paper is not None:
         return _paper_maker(config, config.paper, y_dim, settings, wrap)
@@ -147,7 +147,7 @@ def _paper_maker(
 
 
 def _encoders(config: Config, wrap: Wrap | None = None) -> list[Encoder]:
-    """One for each agent, each with a seed of its own."""
+    """One encoder for each agent, each with its own seed."""
     found: list[Encoder] = []
     for agent in config.agents:
         for k in range(agent.count):
@@ -165,7 +165,7 @@ def text_columns(config: Config) -> tuple[str, ...]:
 
 
 def input_places(place: Place, agent: AgentConfig, names: Sequence[str]) -> list[int] | None:
-    """The places of the inputs that an agent may see; a name stands for all lags of its column."""
+    """Positions of the inputs that an agent may see; a name stands for all lags of its column."""
     if agent.inputs is None:
         return None
     places: list[int] = []
@@ -186,7 +186,7 @@ def input_places(place: Place, agent: AgentConfig, names: Sequence[str]) -> list
 
 
 def files_of(config: Config) -> dict[str, Path]:
-    """The files that encoders are made of, by the name the settings call them: their contents are settings too."""
+    """Files that encoders are loaded from, by their name in the settings; their contents count as settings."""
     found = {}
     for agent in config.agents:
         for name, option in encoder_options(agent.encoder).items():
@@ -200,7 +200,7 @@ def files_of(config: Config) -> dict[str, Path]:
 
 
 def agent_names(config: Config) -> list[str]:
-    """One for each agent, numbered where several have the same."""
+    """One name for each agent; equal names are numbered."""
     if not config.agents:
         return [agent.name for agent in default_agents()]
     plain = [agent.name or agent.encoder.replace("_", " ") for agent in config.agents for _ in range(agent.count)]
@@ -208,14 +208,14 @@ def agent_names(config: Config) -> list[str]:
 
 
 def member_names(config: Config) -> list[str]:
-    """Whose forecasts the federation mixes: the agents, and beside them persistence and the joint game."""
+    """Names of the forecasts that the federation mixes: the agents', persistence and the joint game's."""
     if config.paper is not None:
         return agent_names(config)
     return [BASELINES, *agent_names(config), *([JOINT] if config.game else [])]
 
 
 def without_game(config: Config, *, anchored: bool = False) -> Config:
-    """The same agents, each learning alone: the federation to compare a game with. anchored: of the paper's agents."""
+    """The same agents without the game, for comparison. anchored: applies to the paper's agents."""
     if config.paper is None:
         return replace(config, game=False)
     return replace(config, game=False, paper=replace(config.paper, game=None, anchored=anchored))

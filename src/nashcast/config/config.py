@@ -1,4 +1,4 @@
-"""A federation described in a file: read, checked once, and from there on plain frozen values."""
+"""A federation described in a file: read and checked once, then stored as frozen values."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from nashcast.encoders import Trend
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
 
-# What a file says of `Federation`, beside its agents and its game.
+# Settings of `Federation` other than its agents and its game.
 _IN_CODE_ONLY = ("agents", "game", "x_dim", "y_dim", "start", "seed", "coverages", "agent_intervals", "history")
 FEDERATION = options_of(Federation, _IN_CODE_ONLY)
-# Keys by table, beside those of each encoder and of each stream.
+# Keys by table, without those of each encoder and of each stream.
 TOP = ("name", "seed", "steps", "stream", *FEDERATION, "game", "agents", "paper")
-# Read by `nashcast sweep`, and left alone by `nashcast run`.
+# Read by `nashcast sweep`, ignored by `nashcast run`.
 OF_SWEEPS = ("sweep", "grid")
-# Read by `nashcast serve`, and left alone by the others, for which the stream comes from the file.
+# Read by `nashcast serve`, ignored by the other commands, which take the stream from the file.
 OF_SERVICE = ("serve",)
 DEFAULT = "default"
 
 
 @dataclass(frozen=True)
 class StreamConfig:
-    """name: of a stream in the catalogue.   options: what it takes."""
+    """name: a stream of the catalogue.   options: its options."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class StreamConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """`count` agents that differ in their seeds only. inputs: those it may see, None for all.
+    """`count` agents that differ in their seeds only. inputs: the inputs they may see, None for all.
 
     decoder: ridge, decay, window and forgetting of an agent of the paper's federation; empty for others.
     """
@@ -56,9 +56,9 @@ class AgentConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """One federation on one stream. agents: none for the default ones.   paper: if it is the paper's federation.
+    """One federation on one stream. agents: none for the default ones.   paper: settings of the paper's federation.
 
-    source and folder: the file it came from, and where its paths start.
+    source, folder: the settings file, and the folder its paths are relative to.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Config:
     folder: Path = field(default=Path(), compare=False)
 
     def settings(self) -> dict[str, Any]:
-        """The whole description in plain values; `parse` reads it back as the same."""
+        """The whole configuration in plain values; `parse` reads it back unchanged."""
         top: dict[str, Any] = {"name": self.name, "seed": self.seed}
         top |= {} if self.steps is None else {"steps": self.steps}
         top["stream"] = {"name": self.stream.name, **self.stream.options}
@@ -103,7 +103,7 @@ def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> Config:
 
 
 def load_live(path: str | Path | None, changes: Mapping[str, Any] | None = None) -> Config:
-    """The federation of a file whose stream comes from elsewhere; the default one without a file."""
+    """The federation of a file, for a stream from another source; without a file, the default federation."""
     document = {} if path is None else read_toml(path)
     source, folder = ("settings", Path()) if path is None else (str(path), Path(path).parent)
     return parse(changed(document, changes or {}, source), source=source, folder=folder, live=True)
@@ -112,9 +112,9 @@ def load_live(path: str | Path | None, changes: Mapping[str, Any] | None = None)
 def parse(
     document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path(), live: bool = False
 ) -> Config:
-    """A document as `tomllib` reads it, checked: every key is known, every value of its type and in its range.
+    """Check a document as `tomllib` reads it: every key is known, every value has its type and is in its range.
 
-    live: the stream comes from outside, so the file's own, if it has one, is left aside; and it may name no agents.
+    live: the stream comes from another source: the file's own is ignored, and its agents may be left out.
     """
     top = Place(source)
     refuse_unknown(top, document, (*TOP, *OF_SWEEPS, *OF_SERVICE), "A federation file")
@@ -170,7 +170,7 @@ def _federation(top: Place, document: Mapping[str, Any], paper: PaperSettings | 
     if paper is not None and given:
         name = next(iter(given))
         remedy = "Write it in the table [paper]." if name == "mixing" else "Leave it out, or leave out [paper]."
-        raise top.at(name).refused("a key that the paper's federation has not", remedy)
+        raise top.at(name).refused("a key that is not valid with [paper]", remedy)
     values = read_options(top, given, FEDERATION)
     try:
         Federation([Agent(Trend())], **values)
@@ -198,7 +198,7 @@ def _agent(place: Place, value: Any, paper: PaperSettings | None, folder: Path) 
     given = table(place, value)
     names = ", ".join(ENCODERS)
     if "encoder" not in given:
-        # Which other keys belong here depends on the encoder, so a misspelt `encoder` is looked for by itself.
+        # The valid keys depend on the encoder, so a misspelt `encoder` is checked separately.
         meant = next((name for name in given if near(name, ["encoder"])), None)
         got = "nothing" if meant is None else f"nothing, but a key {meant!r}"
         raise place.at("encoder").refused(got, f"Pass one of {names}.")

@@ -52,7 +52,9 @@ def assign(document: dict[str, Any], path: str, value: Any, source: str = "setti
         below = []
         for target in targets:
             if not isinstance(target, dict):
-                raise place.refused(f"a key below {parts[depth - 1][0]}, which is no table", "Name a key of a table.")
+                raise place.refused(
+                    f"a key below {parts[depth - 1][0]}, which is not a table", "Name a key of a table."
+                )
             if last and not index:
                 target[name] = copy.deepcopy(value)
                 continue

@@ -1,4 +1,4 @@
-"""A federation with agents elsewhere, described in a file: what `nashcast hub` reads."""
+"""The settings file of `nashcast hub`: a federation with remote agents."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from nashcast.federation.paper import LookbackGame
 
 TOP = ("name", "seed", "steps", "stream", "federation", "game", "hub")
 JOINT = "joint"
-# What says, set to false, that there is no game.
+# Keys that switch the game off when set to false.
 _SWITCHES = ("game", "game.lookback", "game.every", "game.placement")
 HUB = ("folder", "agents", "broker", "certs", "deadline", "wait", "pace", "masked")
 
 
 @dataclass(frozen=True)
 class HubConfig:
-    """folder: of the federation, made by `nashcast enroll create`; agents: their names, or None for all enrolled.
+    """folder: the federation's folder, made by `nashcast enroll create`.   agents: names, or None for all enrolled.
 
-    broker: the address of one that runs, or None to run one.   certs: if not those that the folder names.
-    deadline: seconds for an agent's turn, or None to learn it.   wait: seconds for agents before the first step.
-    pace: least seconds between two steps.   masked: whether terms of a spread game reach the hub as sums only.
-    joint: whether the joint game is played, the default; else the paper's federation, with or without its game.
+    broker: address of a running broker, or None to start one.   certs: if not those that the folder names.
+    deadline: seconds for an agent's reply, or None to adapt it.   wait: seconds for agents before the first step.
+    pace: minimum seconds between two steps.   masked: whether terms of a spread game reach the hub as sums only.
+    joint: whether the joint game is played (default); else the paper's federation, with or without its game.
     """
 
     name: str
@@ -50,7 +50,7 @@ class HubConfig:
     folder: Path = field(default=Path(), compare=False)
 
     def settings(self) -> dict[str, Any]:
-        """What a run's numbers depend on, in plain values; not where its parts are, nor how long they may take."""
+        """The settings that determine a run's numbers, in plain values, without addresses, paths and timeouts."""
         game: Any = False if self.game is None else {name: getattr(self.game, name) for name in GAME}
         if self.joint:
             game = JOINT
@@ -63,7 +63,7 @@ class HubConfig:
 
 
 def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> HubConfig:
-    """What a TOML file describes. changes: values by dotted name that replace the file's."""
+    """The hub's settings in a TOML file. changes: values by dotted name that replace the file's."""
     changes = changes or {}
     if any(value is False and name in _SWITCHES for name, value in changes.items()):
         changes = {name: value for name, value in changes.items() if name not in _SWITCHES} | {"game": False}
@@ -73,7 +73,7 @@ def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> HubConfi
 def parse(document: Mapping[str, Any], *, source: str = "settings", folder: Path = Path()) -> HubConfig:
     top = Place(source)
     if isinstance(document.get("agents"), list):
-        remedy = 'Name those who may take part in the table [hub]: agents = ["…"]. Their encoders are their owners\'.'
+        remedy = 'Name the agents in the table [hub]: agents = ["…"]. Their owners choose their encoders.'
         raise top.at("agents").refused("tables of agents", remedy)
     refuse_unknown(top, document, (*TOP, *OF_SERVICE), "A hub's file")
     joint = document.get("game", JOINT) in (JOINT, True)
@@ -101,7 +101,7 @@ def read_joint(place: Place, value: Any) -> dict[str, Any]:
 
 
 def read_hub(place: Place, value: Any, folder: Path, game: LookbackGame | None) -> dict[str, Any]:
-    """The table [hub]. folder: where its paths start."""
+    """The table [hub]. folder: the folder its paths are relative to."""
     if value is None:
         raise place.refused("nothing", 'Add a table [hub] with folder = "…", made by `nashcast enroll create`.')
     given = table(place, value)
@@ -111,7 +111,7 @@ def read_hub(place: Place, value: Any, folder: Path, game: LookbackGame | None) 
     deadline = given.get("deadline", "learned")
     masked = read(place.at("masked"), given.get("masked", False), "bool")
     if masked and (game is None or game.placement != "spread"):
-        remedy = 'Set placement = "spread" in [game]; in the joint game it is the agents that mask: --share joint.'
+        remedy = 'Set placement = "spread" in [game]; in the joint game the agents mask: --share joint.'
         raise place.at("masked").refused("true without a spread game", remedy)
     certs = given.get("certs")
     return {

@@ -16,7 +16,7 @@ FEDERATION = options_of(paper_federation, ("agents", "game", "y_dim", "seed", *_
 GAME = options_of(LookbackGame, ("solve",))
 # The decoder of one agent.
 AGENT = options_of(PaperAgent, ("encoder", "name", "share"))
-# The game's own ridge stands beside the mixture's, under another name.
+# The game's ridge has another name than the mixture's.
 _GAME_RIDGE = "game_ridge"
 OF_GAME = {_GAME_RIDGE if name == "ridge" else name: option for name, option in GAME.items()}
 PAPER = FEDERATION | OF_GAME
@@ -24,7 +24,7 @@ PAPER = FEDERATION | OF_GAME
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """ridge: κ, budget: η of the mixture weights.   anchored, mixing: see `paper_federation`.   game: None for none."""
+    """ridge, budget: κ, η of the mixture weights.   anchored, mixing: see `paper_federation`.   game: None for none."""
 
     ridge: float
     budget: float
@@ -33,7 +33,7 @@ class PaperSettings:
     game: LookbackGame | None
 
     def table(self) -> dict[str, Any]:
-        """In plain values; `read_paper` reads it back as the same."""
+        """The settings in plain values; `read_paper` reads them back unchanged."""
         own: dict[str, Any] = {name: getattr(self, name) for name in FEDERATION}
         if self.game is None:
             return own | {"lookback": False}
@@ -42,7 +42,7 @@ class PaperSettings:
 
 
 def read_paper(place: Place, value: Any, plays: bool) -> PaperSettings:
-    """The table [paper]. plays: whether the file has a game at all; `lookback = false` says the same."""
+    """The table [paper]. plays: whether the file has a game; `lookback = false` also switches it off."""
     given = table(place, value)
     refuse_unknown(place, given, PAPER, "The paper's federation")
     game = None
@@ -55,7 +55,9 @@ def read_paper(place: Place, value: Any, plays: bool) -> PaperSettings:
         except InvalidInput as error:
             raise place.at(_GAME_RIDGE).moved(error, below=False) from None
     values = read_options(place, given, FEDERATION)
-    _check_federation(place, values, game, "Set game = false, or anchored = false: the game says where agents start.")
+    _check_federation(
+        place, values, game, "Set game = false, or anchored = false: the game determines where agents start."
+    )
     return PaperSettings(**values, game=game)
 
 
@@ -73,7 +75,7 @@ def read_federation(place: Place, value: Any, game: LookbackGame | None) -> dict
     given = table(place, value)
     refuse_unknown(place, given, FEDERATION, "The federation")
     values = read_options(place, given, FEDERATION)
-    remedy = "Leave out the table [game], or set anchored = false: the game says where agents start."
+    remedy = "Leave out the table [game], or set anchored = false: the game determines where agents start."
     _check_federation(place, values, game, remedy)
     return values
 

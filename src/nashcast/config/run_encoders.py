@@ -1,4 +1,4 @@
-"""The encoders that a settings file can describe, by the name it calls them."""
+"""The encoders that a settings file can describe, by their name in the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nashcast.datasets.suggest import near
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
 
-# A function of the user's, in a file beside the settings or in an installed package; "my_module:my_function" in a file.
+# A user function "my_module:my_function", in a file beside the settings file or in an installed package.
 Function: TypeAlias = Callable[..., Any]
 _importing = threading.RLock()
 
@@ -69,14 +69,14 @@ def huggingface(
 
 
 def python(make: Function, options: dict | None = None, seed: int | None = None) -> Encoder:
-    """Whatever `make(**options)` returns; it is given the agent's seed too if it has a parameter of that name."""
+    """The encoder that `make(**options)` returns; `make` also gets the agent's seed if it has a parameter `seed`."""
     given = dict(options or {})
     if seed is not None and "seed" in inspect.signature(make).parameters:
         given.setdefault("seed", seed)
     try:
         encoder = make(**given)
     except Exception as error:
-        # Somebody else's code may raise anything.
+        # User code may raise anything.
         got = f"a function that raised {type(error).__name__}: {error}"
         raise InvalidInput("make", got, "Fix it, or the options it is called with.") from error
     if not hasattr(encoder, "build"):
@@ -113,7 +113,7 @@ ENCODERS: dict[str, Callable[..., Encoder]] = {
 
 
 def encoder_options(name: str) -> dict[str, Option]:
-    """What an encoder takes in a file. A seed may always be left out: every agent then has its own."""
+    """The options of an encoder in a file. A seed may be left out: every agent then has its own."""
     found = {}
     for key, option in options_of(ENCODERS[name]).items():
         if option.kind.startswith("Function["):
@@ -123,7 +123,7 @@ def encoder_options(name: str) -> dict[str, Option]:
 
 
 def make_encoder(name: str, options: Mapping[str, Any], seed: int, folder: Path) -> Encoder:
-    """options: as `encoder_options` reads them.   seed: used unless options have one.   folder: where paths start."""
+    """options: as `encoder_options` reads them.   seed: used unless options have one.   folder: base of paths."""
     known, given = encoder_options(name), dict(options)
     for key, option in known.items():
         if given.get(key) is None:
@@ -138,7 +138,7 @@ def make_encoder(name: str, options: Mapping[str, Any], seed: int, folder: Path)
 
 
 def encoder_from(text: str, options: Mapping[str, Any], seed: int, folder: Path) -> Encoder:
-    """An encoder of ours by name, or "module:name": one of the user's, or what makes one with these options."""
+    """A built-in encoder, or "module:name": a user's encoder or a function that makes one with these options."""
     place = Place("encoder")
     if ":" not in text:
         if text not in ENCODERS:
@@ -154,13 +154,13 @@ def encoder_from(text: str, options: Mapping[str, Any], seed: int, folder: Path)
     found = find_named("encoder", read(place, text, "Function"), folder)
     if not isinstance(found, type) and hasattr(found, "build"):
         if options:
-            raise InvalidInput("encoder", f"{text!r}, which is made already", "Leave out its options.")
+            raise InvalidInput("encoder", f"{text!r}, which is an encoder already", "Leave out its options.")
         return found
     return python(find_function("encoder", text, folder), dict(options), seed)
 
 
 def find_function(argument: str, text: str, folder: Path) -> Any:
-    """The function "module:name", from a file in the folder or else from what is installed."""
+    """The function "module:name", from a file in the folder or else from an installed package."""
     function = find_named(argument, text, folder)
     if not callable(function):
         module_name, _, name = text.partition(":")
@@ -170,20 +170,20 @@ def find_function(argument: str, text: str, folder: Path) -> Any:
 
 
 def find_named(argument: str, text: str, folder: Path) -> Any:
-    """What "module:name" is, or None."""
+    """The object "module:name", or None."""
     module_name, _, name = text.partition(":")
     try:
         with _importing:
             module = _module(module_name, folder.resolve())
     except Exception as error:
-        # Somebody else's code may raise anything when it is imported.
+        # User code may raise anything when it is imported.
         got = f"{text!r}, whose module cannot be imported ({type(error).__name__}: {error})"
         raise InvalidInput(argument, got, f"Put {module_name}.py beside the settings file, or install it.") from error
     return getattr(module, name, None)
 
 
 def function_file(text: str, folder: Path) -> Path:
-    """Where "module:name" would stand beside the settings."""
+    """The path of "module:name" beside the settings file."""
     return folder.joinpath(*text.partition(":")[0].split(".")).with_suffix(".py")
 
 
@@ -192,14 +192,14 @@ def _module(name: str, folder: Path) -> Any:
     path = function_file(name, folder)
     if not path.is_file():
         return importlib.import_module(name)
-    # Under a name of its own: another folder may have a file of the same name.
+    # Under a unique name: another folder may have a file of the same name.
     unique = f"nashcast_settings_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}_{path.stem}"
     spec = importlib.util.spec_from_file_location(unique, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[unique] = module
-    sys.path.insert(0, str(folder))  # what it imports may stand beside it
+    sys.path.insert(0, str(folder))  # it may import modules from its own folder
     try:
         spec.loader.exec_module(module)
     except BaseException:

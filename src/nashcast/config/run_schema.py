@@ -1,4 +1,4 @@
-"""Tables of a settings file against the signature of what they describe: names, types, and what to say instead."""
+"""Checks the tables of a settings file against the signature of what they describe: names, types and suggestions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.errors import InvalidInput
 
 
 class Place(NamedTuple):
-    """Where in which file something stands, for messages: `federation.toml: agents[0].ridge`."""
+    """The position of a value in a file, for messages: `federation.toml: agents[0].ridge`."""
 
     source: str
     path: str = ""
@@ -28,7 +28,7 @@ class Place(NamedTuple):
         return InvalidInput(f"{self.source}: {self.path}" if self.path else self.source, got, remedy)
 
     def moved(self, error: InvalidInput, *, below: bool = True) -> InvalidInput:
-        """The same complaint about an argument, told of the key that it came from: this one, or one below it."""
+        """The same error of an argument, with the key it came from: this one, or one below it."""
         text = str(error).removeprefix(f"{error.argument}: got ")
         got, _, remedy = text.partition(". ")
         return (self.at(error.argument) if below else self).refused(got, remedy)
@@ -38,14 +38,14 @@ class Option(NamedTuple):
     """One key of a table."""
 
     kind: str
-    optional: bool  # may be left out, or false for none
+    optional: bool  # optional; false means none
     required: bool
     default: Any = None
 
 
 @lru_cache
 def options_of(target: Callable, without: tuple[str, ...] = ()) -> dict[str, Option]:
-    """The keys a table may have to describe `target`: its parameters that a file can give."""
+    """The valid keys of a table that describes `target`: the parameters that a file can express."""
     found = {}
     for name, parameter in inspect.signature(target).parameters.items():
         if name in without:
@@ -59,7 +59,7 @@ def options_of(target: Callable, without: tuple[str, ...] = ()) -> dict[str, Opt
 
 
 def show(value: Any) -> str:
-    """As it would stand in the file."""
+    """The value as written in the file."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -129,7 +129,7 @@ KINDS: dict[str, Callable[[Place, Any], Any]] = {
     "int": _whole,
     "float": _number,
     "str": _text,
-    "str | RuleFactory": _text,  # a rule by its name; one of one's own cannot stand in a file
+    "str | RuleFactory": _text,  # a rule by its name; a user's own rule cannot be written in a file
     "bool": _flag,
     "Sequence[int]": _wholes,
     "Sequence[float]": _numbers,
@@ -149,7 +149,7 @@ def table(place: Place, value: Any) -> dict:
 
 
 def refuse_unknown(place: Place, given: Mapping, known: Mapping | tuple[str, ...], what: str) -> None:
-    """what: says whose keys these are, as in "A linear agent"."""
+    """what: the owner of the keys, as in "A linear agent"."""
     for name in given:
         if name in known:
             continue
@@ -158,7 +158,7 @@ def refuse_unknown(place: Place, given: Mapping, known: Mapping | tuple[str, ...
 
 
 def read_options(place: Place, given: Mapping, options: Mapping[str, Option]) -> dict[str, Any]:
-    """Every option's value, as given or its default; a required one that is missing is refused."""
+    """Every option's value, given or default; a missing required option is refused."""
     values = {}
     for name, option in options.items():
         if name not in given:

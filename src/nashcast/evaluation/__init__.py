@@ -1,1 +1,1 @@
-"""The federation beside its ablations, its agents alone and its peers, on the same streams by the same loop."""
+"""Compares the federation with its ablations, its single agents and its peers, on the same streams by one loop."""

@@ -18,10 +18,10 @@ LAGS = 3  # of a file, unless given
 
 
 class Declared(NamedTuple):
-    """A stream to run on. options: pairs, so that it can be a key.   shift: where the world changes, if known.
+    """A stream to run on. options: pairs, so that it is hashable.   shift: step of the distribution shift, if known.
 
-    held_out: declared after the default federation was final.   title: what it is called, if not by its name.
-    group, beside: of streams whose inputs belong to several owners, see streams.toml.
+    held_out: declared after the default federation was final.   title: used instead of the name, if given.
+    group, beside: for streams whose inputs belong to several owners, see streams.toml.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Declared(NamedTuple):
         return _opened(self)
 
     def why_not(self) -> str:
-        """Why it cannot be opened here, or nothing."""
+        """The reason why it cannot be opened here, or an empty text."""
         known = entry(self.name)
         return "" if known.available else f"needs {known.needs}: {known.get}"
 
@@ -56,12 +56,12 @@ def _opened(declared: Declared) -> Stream:
 
 @lru_cache(maxsize=1)
 def declarations() -> Mapping[str, Any]:
-    """What streams.toml says."""
+    """The contents of streams.toml."""
     return tomllib.loads((resources.files("nashcast.evaluation") / "streams.toml").read_text(encoding="utf-8"))
 
 
 def warmup_share() -> float:
-    """The first share of every stream, in which settings may be chosen; the score is the rest."""
+    """The first share of every stream, on which settings may be chosen; the rest is scored."""
     return float(declarations()["warmup"])
 
 
@@ -73,15 +73,15 @@ def every_declared() -> list[Declared]:
 
 
 def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> list[Declared]:
-    """Those held out, or all others, or of these the paper's."""
+    """The held-out streams, or all others, or only the paper's of those."""
     found = [each for each in every_declared() if each.held_out == held_out]
     return [each for each in found if each.paper or not paper_only]
 
 
 def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:
-    """By the name of a declared stream or one in the catalogue, or the path of a CSV or Parquet file.
+    """A declared stream or one of the catalogue by name, or a CSV or Parquet file by path.
 
-    target, lags: for a file; the last column and 3 unless given.
+    target, lags: for a file; by default the last column and 3.
     """
     for each in every_declared():
         if each.name == text:
@@ -90,7 +90,7 @@ def stream_named(text: str, target: str | None = None, lags: int | None = None) 
     if path.suffix.lower() in (".csv", ".parquet", ".txt") or path.is_file():
         chosen = target or _last_column(path)
         return Declared("file", options=(("path", str(path)), ("target", chosen), ("lags", lags or LAGS)))
-    entry(text)  # says what there is, if it is not there
+    entry(text)  # raises with the known names if it is unknown
     if text == "file":
         raise InvalidInput("--stream", "'file'", "Pass the path of the file itself.")
     return Declared(text)
@@ -108,18 +108,18 @@ def _last_column(path: Path) -> str:
 
 
 def check_streams(streams: list[Declared]) -> tuple[list[Declared], dict[str, str]]:
-    """Those that can be opened here, and of the others why not."""
+    """The streams that can be opened here, and the reasons for the others."""
     missing = {each.label: each.why_not() for each in streams if each.why_not()}
     here = [each for each in streams if each.label not in missing]
     if not here:
         raise NashcastError("none of the streams can be opened: " + "; ".join(together(missing)))
     for each in here:
-        each.open()  # a file that cannot be read is told now, not after an hour
+        each.open()  # reports an unreadable file now, not after an hour
     return here, missing
 
 
 def together(missing: Mapping[str, str]) -> list[str]:
-    """Those with the same reason in one line.
+    """Streams with the same reason in one line.
 
     >>> together({"a": "needs x", "b": "needs y", "c": "needs x"})
     ['a, c: needs x', 'b: needs y']

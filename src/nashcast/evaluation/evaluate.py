@@ -1,4 +1,4 @@
-"""Every method on every stream, side by side in processes, each result kept as soon as it is there."""
+"""Runs every method on every stream, in parallel processes, and saves each result as soon as it is computed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nashcast.records.keyed_runs import run_missing
 from nashcast.records.results import Results, settings_key
 
 SEEDS = (2024, 2025, 2026)
-# What a peer's numbers depend on, and what those of our own depend on besides.
+# Code on which a peer's numbers depend, and further code on which nashcast's numbers depend.
 _PEERS_CODE = (
     *(f"experiments/evaluation/{name}.py" for name in ("method", "past", "prequential", "scoring", "interval_rivals")),
     *(f"experiments/evaluation/{name}_peers.py" for name in ("river", "reservoir")),
@@ -35,11 +35,11 @@ _OWN_CODE = (
 
 
 class Contest(NamedTuple):
-    """Which methods take part on a stream, by name.
+    """The methods compared on a stream, by name.
 
-    kind: tells the results of one contest from another's; empty for the federation beside its peers.
-    methods: called with the stream and the kind, in whatever process a task is carried out.
-    code: files beside nashcast's own on which the results depend.
+    kind: identifies the results of a contest; empty for the comparison with peers.
+    methods: called with the stream and the kind, in the process that runs the task.
+    code: further files on which the results depend, beside nashcast's own.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """result: see `combined`; None if the method was not run, and then why."""
+    """result: see `combined`; None if the method was not run; `why` then says why."""
 
     stream: Declared
     method: Method
@@ -83,7 +83,7 @@ def evaluate(
     jobs: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Outcome]:
-    """names: of methods or families, None for all."""
+    """names: methods or families, None for all."""
     outcomes: list[Outcome] = []
     tasks: dict[Task, str] = {}
     wanted: list[tuple[Declared, Method, list[Task]]] = []
@@ -93,7 +93,7 @@ def evaluate(
             used = list(seeds if method.random else seeds[:1]) if method.installed else []
             wanted.append((stream, method, [Task(stream, method.name, seed, contest) for seed in used]))
             tasks |= {task: _key(task, method, digest) for task in wanted[-1][2]}
-    # Seed by seed; of each the longest first, so that no long one is left at the end.
+    # Seed by seed, the longest tasks of each first, so that no long task remains at the end.
     order = sorted(tasks, key=lambda task: (task.seed, -len(task.stream.open().targets), task.stream.label))
     known = run_missing(
         {tasks[task]: task for task in order}, carry_out, Results(folder / "results"), jobs=jobs,
@@ -107,7 +107,7 @@ def evaluate(
 
 
 def carry_out(task: Task) -> dict[str, Any]:
-    """One task, in whatever process this is. A method that fails is a result too, and says why."""
+    """Run one task, in any process. A method that fails gives a result with the reason."""
     stream = task.stream.open()
     method = task.contest.on(stream)[task.method]
     rivals = task.method in (FEDERATION, PERSISTENCE) and not task.contest.kind
@@ -116,8 +116,8 @@ def carry_out(task: Task) -> dict[str, Any]:
         return found if method.traffic is None else found | method.traffic(stream)._asdict()
     except Exception as error:
         if method.family == "ours":
-            raise  # a fault of our own is not to be tabled
-        # Whatever somebody else's package raises on a stream, the others go on.
+            raise  # an error in nashcast is raised, not tabulated
+        # Another package may raise anything on a stream; the other methods continue.
         return {"failed": f"{type(error).__name__}: {error}"[:300]}
 
 
@@ -135,7 +135,7 @@ def _key(task: Task, method: Method, digest: str) -> str:
 
 @lru_cache(maxsize=4)
 def code_digest(own: bool, more: tuple[Path, ...] = ()) -> str:
-    """Of the code a result depends on: a result of other code is not taken for one of this. more: files besides."""
+    """Digest of the code a result depends on, so that results of other code are not reused. more: further files."""
     root, found = Path(nashcast.__file__).parent, hashlib.sha256()
     for path in more:
         found.update(path.name.encode() + path.read_bytes())

@@ -15,12 +15,12 @@ from nashcast.mixing.aggregation import RULES
 
 FEDERATION, WITHOUT_GAME = "federation", "federation without its game"
 PAPERS = "paper's federation"
-# Default agents whose weights are drawn at random.
+# Default agents with random weights.
 _RANDOM = ("random lags", "reservoir")
 
 
 def federation(problem: Problem, seed: int, *, game: bool = True, mixing: str = "adaptive") -> Federation:
-    """The default federation: what all tables call "federation"."""
+    """The default federation, called "federation" in all tables."""
     return default_federation(
         problem.x_dim, problem.y_dim, start=problem.start, seed=seed, mixing=mixing,
         game=JointGame() if game else None,
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 def alone(name: str, problem: Problem, seed: int) -> Federation:
-    """One default agent by itself, beside persistence."""
+    """One default agent alone, mixed with persistence."""
     agent = next(agent for agent in default_agents(seed=seed) if agent.name == name)
     return Federation([agent], x_dim=problem.x_dim, y_dim=problem.y_dim, start=problem.start, seed=seed)
 
@@ -48,7 +48,7 @@ def papers(problem: Problem, seed: int) -> Federation:
 
 
 def methods() -> list[Method]:
-    """The federation, itself without the game and under other weights, and the paper's."""
+    """The federation, the federation without its game or with other weights, and the paper's federation."""
     makers: dict[str, Maker] = {FEDERATION: federation, WITHOUT_GAME: partial(federation, game=False)}
     makers |= {f"federation, {rule} weights": partial(federation, mixing=rule) for rule in RULES if rule != "paper"}
     makers[PAPERS] = papers

@@ -1,4 +1,4 @@
-"""What is evaluated: anything that forecasts the next target and is then told it."""
+"""The interface of evaluated methods: forecast the next target, then learn it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAMILIES = {
     "river": "models of the package river",
     "reservoirpy": "models of the package reservoirpy",
 }
-# Who the federation has to beat: everybody but its own parts.
+# The federation's competitors: all families except its own parts.
 PEERS = ("baselines", "experts", "river", "reservoirpy")
 
 
@@ -32,7 +32,7 @@ class Online(Protocol):
 
 
 class Problem(NamedTuple):
-    """All that is known before the first step."""
+    """The information available before the first step."""
 
     x_dim: int
     y_dim: int
@@ -48,7 +48,7 @@ Whole = Callable[[Stream, int], tuple[np.ndarray, float]]
 
 
 class Traffic(NamedTuple):
-    """Per step: round trips between server and agents, and bytes of the numbers in them, all agents, both ways."""
+    """Per step: round trips between server and agents, and bytes of their numbers, all agents, both directions."""
 
     rounds: float
     bytes: float
@@ -58,10 +58,10 @@ class Traffic(NamedTuple):
 class Method:
     """name: unique.   family: one of FAMILIES.   random: whether it depends on the seed.
 
-    choices: settings by name; of several, the one that did best on the warm-up is run again from the start.
-    whole: instead, a causal function of the whole stream and the seed, which gives forecasts and the seconds it took;
+    choices: settings by name; of several, the best on the warm-up is run again from the start.
+    whole: instead, a causal function of the whole stream and the seed, which returns forecasts and seconds;
     row t of the forecasts uses nothing from t on.
-    package: the module it needs, if any.   traffic: what agents and server exchange in a step, if they are apart.
+    package: the module it needs, if any.   traffic: exchanged by agents and server in a step, if they are separate.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Method:
 
     @property
     def missing(self) -> str:
-        """What to say where its package is not installed."""
+        """The message if its package is not installed."""
         return f"needs {self.package}: pip install 'nashcast[peers]'"
 
 

@@ -1,4 +1,4 @@
-"""Everything that is evaluated, by name."""
+"""All evaluated methods, by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERSISTENCE = "persistence"
 
 
 def all_methods() -> dict[str, Method]:
-    """In the order of the tables."""
+    """All methods, in the order of the tables."""
     simple = [Method(name, "baselines", whole=timed(rule)) for name, rule in BASELINES.items()]
     found = [
         *federation_methods.methods(),
@@ -30,15 +30,13 @@ def all_methods() -> dict[str, Method]:
 
 
 def chosen_methods(names: Sequence[str] | None, known: dict[str, Method]) -> dict[str, Method]:
-    """names: of methods or families, None for all. The federation and persistence are always among them."""
+    """names: methods or families, None for all. The federation and persistence are always included."""
     if names is None:
         return known
     families = list(dict.fromkeys(method.family for method in known.values()))
     for name in names:
         if name not in known and name not in families:
-            remedy = (
-                f"{near(name, [*families, *known])}The families are {', '.join(families)}; a method goes by its name."
-            )
-            raise InvalidInput("--methods", repr(name), remedy)
+            valid = f"The families are {', '.join(families)}; a method is chosen by its name."
+            raise InvalidInput("--methods", repr(name), near(name, [*families, *known]) + valid)
     wanted = {*names, federation_methods.FEDERATION, PERSISTENCE}
     return {name: method for name, method in known.items() if name in wanted or method.family in wanted}

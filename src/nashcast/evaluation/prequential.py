@@ -1,4 +1,4 @@
-"""The one loop every method goes through: forecast, then be told, step by step, with its time taken."""
+"""The evaluation loop of every method: forecast, then learn, step by step, and timed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nashcast.datasets import Stream
 from nashcast.evaluation.method import Method, Online, Whole, problem_of
 from nashcast.runs.single_run import error_of
 
-# Steps of a trial before anything is timed: what is compiled on first use is compiled then.
+# Steps of a trial before timing, in which code is compiled.
 TRIAL = 8
 
 
 class Run(NamedTuple):
-    """seconds: for all steps, without what came before.   choice: of the settings, if there were several."""
+    """seconds: for all steps, without preparation.   choice: the chosen settings, if there were several."""
 
     forecasts: np.ndarray
     seconds: float
@@ -43,7 +43,7 @@ def run(method: Method, stream: Stream, seed: int, share: float) -> Run:
                 name: error_of(forecast_all(make(problem, seed), tuning)[0], tuning.targets)
                 for name, make in method.choices.items()
             }
-            # Some may fail from the first step on; then the first stands, and its error says so.
+            # If all fail from the first step on, the first is chosen, and its error shows it.
             choice = min(errors, key=lambda name: errors[name] if errors[name] < inf else inf)
         make = method.choices[choice]
         forecast_all(make(problem, seed), first_steps(stream, TRIAL))
@@ -52,7 +52,7 @@ def run(method: Method, stream: Stream, seed: int, share: float) -> Run:
 
 
 def timed(rule: Callable[[Stream], np.ndarray]) -> Whole:
-    """A causal function of a whole stream, with its time taken after a trial."""
+    """A causal function of a whole stream, timed after a trial."""
 
     def whole(stream: Stream, seed: int) -> tuple[np.ndarray, float]:
         rule(first_steps(stream, TRIAL))
@@ -64,7 +64,7 @@ def timed(rule: Callable[[Stream], np.ndarray]) -> Whole:
 
 
 def forecast_all(forecaster: Online, stream: Stream) -> tuple[np.ndarray, float]:
-    """Every target forecast before it is told; and the seconds it took."""
+    """Forecasts of every target, each made before the target is learnt, and the seconds they took."""
     forecasts = np.empty(stream.targets.shape)
     begun = time.perf_counter()
     for t, (x, y) in enumerate(zip(stream.inputs, stream.targets, strict=True)):

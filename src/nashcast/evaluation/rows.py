@@ -1,4 +1,4 @@
-"""The rows of an evaluation: one for each stream and method, as other programs read them; and what they come to."""
+"""The rows of an evaluation, one for each stream and method, in machine-readable form, and their summaries."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from nashcast.intervals.intervals import COVERAGES
 from nashcast.runs.single_run import skill
 
 KEYS = ("stream", "method", "mse", "mse_after_warmup", "skill", "dm_p", "us_per_step", "coverage90")
-# Near the first: no more than this worse; or worse by less than this part of persistence's error, which is rounding
-# where somebody's error is 0.
+# Near the first: worse by at most this factor, or by less than this share of persistence's error, which is rounding
+# where an error is 0.
 NEAR, ROUNDING = 1.01, 1e-6
 SURE = 0.05
-# What is less than this part of persistence's error is not told apart where ratios are averaged over streams.
+# Errors below this share of persistence's error count as equal in averages of ratios over streams.
 LEAST = 1e-3
 
 
 def rows_of(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """KEYS, and beside them the family, the chosen settings and, where there is no number, why.
+    """KEYS, the family, the chosen settings and, where there is no number, the reason.
 
     skill: after the warm-up, against persistence.   dm_p: two-sided, after the warm-up, against the federation.
     """
@@ -63,7 +63,7 @@ def _p_value(outcome: Outcome, federation: Outcome | None) -> float | None:
 
 
 def overview(rows: Sequence[dict[str, Any]], key: str = "mse_after_warmup") -> list[dict[str, Any]]:
-    """For each stream the federation beside its best peer and beside persistence."""
+    """For each stream the federation compared with its best peer and with persistence."""
     found = []
     for stream in dict.fromkeys(row["stream"] for row in rows):
         here = {row["method"]: row for row in rows if row["stream"] == stream and row[key] is not None}
@@ -123,7 +123,7 @@ def _ratio(own: float, other: float) -> float:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What the evaluation comes to, by the error after the warm-up and by that of all steps."""
+    """Summary of the evaluation, by the error after the warm-up and by that of all steps."""
     found: dict[str, Any] = {}
     for key in ("mse_after_warmup", "mse"):
         streams = overview(rows, key)

@@ -1,4 +1,4 @@
-"""One method on one stream: a run for each seed, scored, and the runs put together."""
+"""One method on one stream: a run for each seed, scored, and the runs combined."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nashcast.intervals import Intervals
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.runs.single_run import error_of
 
-# Steps after a shift in which the intervals are looked at.
+# Steps after a shift over which the intervals' coverage is measured.
 AFTER = 100
 
 
 def score(method: Method, declared: Declared, seed: int, rivals: bool) -> dict[str, Any]:
-    """One run, and everything the tables need of it, as JSON can say it. losses: of every step, mean over targets."""
+    """One run with all values that the tables need, as JSON values. losses: of every step, mean over targets."""
     stream = declared.open()
     done = run(method, stream, seed, warmup_share())
     found = _part(done.forecasts, stream, declared.shift, rivals)
@@ -37,7 +37,7 @@ def combined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The runs of one method on one stream, one for each seed, as one result."""
     apart = ("us_per_step", "choice", "losses")
     found = {name: _mean([part[name] for part in parts]) for name in parts[0] if name not in apart}
-    # Other things run on the machine beside it: the fastest run says most about the method.
+    # Other programs run on the machine: the fastest run is the best measure of the method.
     found["us_per_step"] = min(part["us_per_step"] for part in parts)
     found["mse_by_seed"] = [part["mse"] for part in parts]
     found["choices"] = [part["choice"] for part in parts]
@@ -69,7 +69,7 @@ def _part(forecasts: np.ndarray, stream: Stream, shift: int | None, rivals: bool
 
 
 def _finite_mean(widths: np.ndarray) -> list[float]:
-    """Over steps and targets, for each coverage; of those that end."""
+    """Mean of the finite widths over steps and targets, for each coverage."""
     ends = np.isfinite(widths)
     total = np.where(ends, widths, 0.0).sum(axis=(0, 2))
     return np.divide(
@@ -78,12 +78,12 @@ def _finite_mean(widths: np.ndarray) -> list[float]:
 
 
 def _mean(values: list) -> Any:
-    """Over runs. What is infinite may have become None in a file: np.array makes that NaN, and no number is better."""
+    """Mean over runs. Infinite values may be None in a file; np.array turns them into NaN."""
     return np.mean(np.array(values, dtype=np.float64), axis=0).tolist()
 
 
 def packed(values: np.ndarray) -> str:
-    """Numbers as text, in single precision: a long run of them is read back for tests and pictures only."""
+    """Numbers as text, in single precision: they are read back for tests and figures only."""
     with np.errstate(over="ignore"):
         return base64.b64encode(values.astype("<f4").tobytes()).decode()
 
@@ -93,5 +93,5 @@ def unpacked(text: str) -> np.ndarray:
 
 
 def as_number(value: Any) -> float:
-    """Of a result that was kept as JSON, where what is infinite may have become nothing."""
+    """A number of a result saved as JSON, where infinite values may be None."""
     return inf if value is None or not isfinite(value) else float(value)

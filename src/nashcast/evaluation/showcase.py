@@ -19,9 +19,9 @@ Progress = Callable[[int, int], None]
 
 
 class Result(NamedTuple):
-    """errors: mean squared ones, persistence first, then each owner alone, mixture, together, pooled.
+    """errors: mean squared errors of persistence, each owner alone, mixture, together, pooled.
 
-    trust: of the federation's members.
+    trust: errors and weights of the federation's members.
     """
 
     stream: str
@@ -42,12 +42,12 @@ class Ahead(NamedTuple):
 
 
 def owners(stream: Stream, names: Sequence[str]) -> list[Agent]:
-    """One agent for each input, which no other sees. All know the targets so far."""
+    """One agent for each input, which no other agent sees. All know the targets so far."""
     return [Agent(Lags(), name=name, inputs=[place]) for place, name in enumerate(names)]
 
 
 def show(stream: Stream, names: Sequence[str], progress: Progress | None = None) -> Result:
-    """names: of the owners, one for each input."""
+    """names: the owners' names, one for each input."""
     errors = {PERSISTENCE: stream.persistence_mse}
     trust: list[Trust] = []
     cases = len(names) + 3

@@ -2,7 +2,7 @@ r"""The Diebold–Mariano test: is one forecaster's mean loss different from ano
 
 With $d_t$ the difference of losses, the statistic is $\bar d / \sqrt{\hat\omega/T}$ with $\hat\omega$ the long-run
 variance of d by Newey and West: $\gamma_0 + 2 \sum_{l \le L} (1 - l/(L+1)) \gamma_l$, $L = \lfloor T^{1/3} \rfloor$.
-It is held against Student's t with T - 1 degrees of freedom, as Harvey, Leybourne and Newbold advise.
+It is compared with Student's t with T - 1 degrees of freedom, as Harvey, Leybourne and Newbold advise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def diebold_mariano(losses: np.ndarray, others: np.ndarray) -> tuple[float, floa
 
 
 def long_run_variance(values: np.ndarray) -> float:
-    """Newey and West's, with Bartlett's weights: never negative."""
+    """Newey and West's long-run variance, with Bartlett's weights: never negative."""
     apart = values - values.mean()
     T = len(apart)
     lags = int(np.floor(T ** (1 / 3) + 1e-9))
@@ -47,7 +47,7 @@ def long_run_variance(values: np.ndarray) -> float:
 
 
 def student_p(statistic: float, freedom: int) -> float:
-    """The chance that |t| of so many degrees of freedom exceeds |statistic|."""
+    """The probability that |t| with these degrees of freedom exceeds |statistic|."""
     x = freedom / (freedom + statistic * statistic)
     return _incomplete_beta(freedom / 2.0, 0.5, x)
 

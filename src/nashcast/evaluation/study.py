@@ -1,4 +1,4 @@
-"""An evaluation as a study: tables, pictures and notes for the terminal, the page and Markdown."""
+"""An evaluation as a study: tables, figures and notes for the terminal, the page and Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nashcast.evaluation.scoring import unpacked
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 
-# Running means say nothing over fewer steps.
+# Running means start after this number of steps.
 _FIRST_SHOWN = 10
 
 
@@ -54,7 +54,7 @@ def overview_table(rows: Sequence[dict[str, Any]]) -> Table:
             | {"place": f"{row['rank']} of {row['peers'] + 1}", "all": other["ratio"]}
             | {"all_persistence": other["persistence_ratio"], "near": "✓" if row["near"] else ""}
         )
-    for line in found:  # nobody is a multiple of somebody who makes no error
+    for line in found:  # no ratio to an error of 0
         line |= {key: None for key in ("ratio", "all") if line[key] == inf}
     marks = {"✓": "first or within 1 % of the first, or apart by less than a millionth of persistence's error"}
     return Table("The federation beside its best peer, error after the warm-up", columns, found, marks)
@@ -77,7 +77,7 @@ def peers_table(rows: Sequence[dict[str, Any]]) -> Table:
 
 
 def parts_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Each ablation's error as a multiple of the federation's, and whether the difference is one."""
+    """Each ablation's error as a multiple of the federation's, and whether the difference is significant."""
     names = list(
         dict.fromkeys(row["method"] for row in rows if row["family"] == "ours" and row["method"] != FEDERATION)
     )
@@ -161,7 +161,7 @@ def notes(rows: Sequence[dict[str, Any]], missing: Mapping[str, str]) -> list[st
 
 
 def _closest(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Whether anybody comes close on all streams together."""
+    """The closest peer over all streams together."""
     peers = [line for line in head_to_head(rows) if line["method"] != FEDERATION]
     most = max((line["streams"] for line in peers), default=0)
     whole = [line for line in peers if line["streams"] == most]

@@ -1,1 +1,1 @@
-"""The paper's experiments: its settings and printed numbers as files, and its published code's departures."""
+"""The paper's experiments: its settings and printed numbers as files, and the deviations of its published code."""

@@ -1,4 +1,4 @@
-"""`nashcast reproduce`: the paper's tables, ablations and figures, beside what we get and beside simple baselines."""
+"""`nashcast reproduce`: the paper's tables, ablations and figures, compared with nashcast and simple baselines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SUMMARIES = {
     "normalisation": "echo states on unscaled data",
     "errata": "what each erratum does to the tables",
     "hyperparameters": "every combination of the paper's grids (up to an hour)",
-    "pretrain": "train the transformers of Table 1 (hours; each is kept as it is done)",
+    "pretrain": "train the transformers of Table 1 (hours; each is saved when finished)",
     "all": "everything but pretrain",
 }
 
@@ -32,9 +32,9 @@ def add_to(commands) -> None:
     listed = "\n".join(f"  {name:16} {text}" for name, text in SUMMARIES.items())
     reproduce = commands.add_parser(
         "reproduce",
-        help="the paper's tables and figures, beside ours and beside simple baselines",
-        description="Repeat the paper's experiments: printed numbers, ours with the exact game, persistence, agents "
-        "anchored without a game, and the best simple baseline, side by side.",
+        help="reproduce the paper's tables and figures, with simple baselines for comparison",
+        description="Repeat the paper's experiments. Compares printed numbers, nashcast's with the exact game, "
+        "persistence, agents anchored without a game, and the best simple baseline.",
         epilog=f"what to reproduce:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -136,4 +136,4 @@ def _pretrain(progress: Progress, as_json: bool) -> None:
     if as_json:
         print_json({"rows": rows})
     else:
-        print(f"kept in {encoder_folder()}")
+        print(f"saved in {encoder_folder()}")

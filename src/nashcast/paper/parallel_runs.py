@@ -1,4 +1,4 @@
-"""Many runs of the paper side by side, each result kept as soon as it is there: a killed study goes on where it was."""
+"""Many parallel runs of the paper, each result saved when computed: a killed study continues where it stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nashcast.paper.settings import MODELS, SEEDS, Setting
 from nashcast.records.keyed_runs import run_missing
 from nashcast.records.results import Results, settings_key
 
-# Raised whenever a change of ours moves the numbers: older results are then not taken for new ones.
+# Increased whenever a change of the code changes the numbers, so that older results are not reused.
 NUMBERS = 3
 
 
@@ -29,7 +29,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """mse: infinite where the run diverged.   seconds: what it took, on one core.   fallbacks: see `Replay`."""
+    """mse: infinite if the run diverged.   seconds: duration on one core.   fallbacks: see `Replay`."""
 
     mse: float
     seconds: float
@@ -38,9 +38,9 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Options:
-    """What a study is asked for.
+    """Options of a study.
 
-    folder: where results are kept.   seeds: of the random encoders.   models: which families.   jobs: runs at a time.
+    folder: folder of results.   seeds: of the random encoders.   models: families.   jobs: parallel runs.
     as_published: also as the published code does it.   progress: called as progress(label, done, total).
     """
 
@@ -57,11 +57,11 @@ class Options:
 
 
 def outcomes(tasks: Iterable[Task], options: Options, label: str) -> dict[Task, Outcome]:
-    """Every task's outcome, from the folder where it is there already."""
+    """Every task's outcome, read from the folder if it is there."""
     keys = {task: _key(task) for task in dict.fromkeys(tasks)}
-    # Those that share encoders stand together: their features are then made once.
+    # Tasks that share encoders are adjacent, so that their features are computed once.
     order = sorted(keys, key=_shared)
-    # Compiled loops run side by side; what is left of Python takes turns.
+    # Compiled loops run in parallel threads; the remaining Python code holds the GIL.
     known = run_missing(
         {keys[task]: task for task in order}, _result, Results(options.folder / "results"), jobs=options.jobs,
         threads=True, progress=partial(options.tell, label),

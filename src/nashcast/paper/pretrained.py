@@ -1,4 +1,4 @@
-"""The transformers of Table 1: trained once, kept in a folder, each beside a note of what it was trained on."""
+"""The transformers of Table 1: trained once and saved in a folder, each with a note of its training data."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from nashcast.paper.shipped import shipped
 from nashcast.records.folder import versions
 
 EPOCHS = 400
-# Agent i is trained with seed 2026 + i. The authors used 2026; how their code goes on from one agent to the next is not
+# Agent i is trained with seed 2026 + i. The authors used 2026; how their code seeds the following agents is not
 # published.
 SEQUENCES, FEATURES, SEED = 100, 2, 2026
 SYNTHETIC, RECORDED = ("periodic", "logistic", "concept"), ("boc", "ett")
-# The published code has 500 positions, too few for its own sequences of 1001 steps: here there are as many as steps.
+# The published code has 500 positions, too few for its own sequences of 1001 steps; here there is one per step.
 _LENGTH, _CAUSAL_LENGTH = {"boc": 1001, "ett": 500}, 200
 
 # Called as progress(agent, epoch, loss).
@@ -45,10 +45,10 @@ def encoders_for(
     epochs: int = EPOCHS,
     progress: Progress | None = None,
 ) -> list[Transformer]:
-    """One for each agent, from the folder or as shipped; missing ones are trained and added one by one.
+    """One encoder for each agent, from the folder or as shipped; missing ones are trained and added one by one.
 
     causal: trained on the first quarter of the series only, and to be scored on the rest (`scored_from`). Otherwise as
-    published: on the scored series itself, or on slices of the whole file it is the beginning of.
+    published: on the scored series itself, or on slices of the whole file that starts with it.
     folder: see `encoder_folder`.   An agent's encoder is the same in a federation of two and of five.
     """
     _known(dataset)
@@ -76,7 +76,7 @@ def available(
 def provenance(
     dataset: str, agent: int, *, causal: bool, folder: str | Path | None = None, epochs: int = EPOCHS
 ) -> dict:
-    """What an encoder in the folder was trained on: rows, sequences, length, epochs, seed, look_ahead, final_loss, …"""
+    """The note of an encoder in the folder: rows, sequences, length, epochs, seed, look_ahead, final_loss, …"""
     _known(dataset)
     place, name = encoder_folder(folder), _name(dataset, agent, causal, epochs)
     note = _note(_there(place, name) or place / name)
@@ -87,7 +87,7 @@ def provenance(
 
 
 def encoder_folder(folder: str | Path | None = None) -> Path:
-    """The folder given, else NASHCAST_ENCODERS, else one of the user's own: recorded data may be read-only."""
+    """The folder given, else NASHCAST_ENCODERS, else a folder of the user, since recorded data may be read-only."""
     chosen = folder or os.environ.get("NASHCAST_ENCODERS")
     if chosen:
         return Path(chosen).expanduser()
@@ -107,7 +107,7 @@ def _there(folder: Path, name: str) -> Path | None:
 
 
 def stream_for(dataset: str, *, causal: bool) -> Stream:
-    """The series these encoders belong to. Causally, ETT is divided by the largest entries of its first quarter."""
+    """The series of these encoders. If causal, ETT is divided by the largest entries of its first quarter."""
     _known(dataset)
     if not (causal and dataset == "ett"):
         return open_stream(dataset)
@@ -119,14 +119,14 @@ def stream_for(dataset: str, *, causal: bool) -> Stream:
 
 
 def scored_from(dataset: str, *, causal: bool) -> int:
-    """The first step whose error counts: causally, the first the encoders were not trained on."""
+    """The first scored step: if causal, the first step after the encoders' training data."""
     return len(stream_for(dataset, causal=causal).inputs) // 4 if causal else 0
 
 
 class _Lesson(NamedTuple):
     inputs: np.ndarray  # (sequences, length, x_dim)
     targets: np.ndarray  # (sequences, length, y_dim)
-    rows: int  # of the series, that the sequences were cut from, counted from its beginning
+    rows: int  # rows of the series, from its beginning, that the sequences were cut from
 
 
 def _lesson(dataset: str, causal: bool, seed: int) -> _Lesson:
@@ -138,7 +138,7 @@ def _lesson(dataset: str, causal: bool, seed: int) -> _Lesson:
         stream = _whole_file(dataset)
         rows, length = len(stream.inputs), _LENGTH[dataset]
     else:
-        # There is one place for a sequence: all are copies of the series.
+        # Only one position fits a sequence: all are copies of the series.
         stream = open_stream(dataset)
         rows = length = len(stream.inputs)
     starts = seeds.generator(seed, "pre-training slices").integers(rows - length + 1, size=SEQUENCES)
@@ -155,7 +155,7 @@ def _whole_file(dataset: str) -> Stream:
 
 
 def _train(path: Path, dataset: str, agent: int, causal: bool, epochs: int, progress: Progress | None) -> None:
-    """Train one and put it and its note into place, each whole or not at all."""
+    """Train one encoder, and write it and its note atomically."""
     seed = SEED + agent
     X, Y, rows = _lesson(dataset, causal, seed)
     losses = []
@@ -166,12 +166,12 @@ def _train(path: Path, dataset: str, agent: int, causal: bool, epochs: int, prog
             progress(agent, epoch, loss)
 
     try:
-        # Before training, so that a folder that cannot be written to is not found out after it.
+        # Before training, so that an unwritable folder is reported at once.
         path.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".training-", dir=path.parent))
     except OSError as error:
         remedy = "Set NASHCAST_ENCODERS to a folder with room that you may write to."
-        raise NashcastError(f"cannot keep trained encoders in {path.parent}: {error.strerror}. {remedy}") from None
+        raise NashcastError(f"cannot save trained encoders in {path.parent}: {error.strerror}. {remedy}") from None
     try:
         began = time.perf_counter()
         training = Training(epochs=epochs, progress=report)
@@ -185,7 +185,7 @@ def _train(path: Path, dataset: str, agent: int, causal: bool, epochs: int, prog
         }  # fmt: skip
         transformer.save(scratch / path.name)
         _note(scratch / path.name).write_text(json.dumps(about, indent=1) + "\n")
-        # The encoder last: one that is there has its note.
+        # The encoder last, so that every encoder has its note.
         for part in (_note(path), path):
             (scratch / part.name).replace(part)
     finally:
@@ -196,7 +196,7 @@ def _loaded(path: Path) -> Transformer:
     try:
         return Transformer.load(path)
     except InvalidInput:
-        raise InvalidInput("encoder", f"{path}, which cannot be read", "Remove it: it is trained again then.") from None
+        raise InvalidInput("encoder", f"{path}, which cannot be read", "Remove it, and it is trained again.") from None
 
 
 def _known(dataset: str) -> None:

@@ -1,4 +1,4 @@
-"""One run of the paper: a setting, a seed, and one of three ways to play."""
+"""One run of the paper: a setting, a seed, and one of three ways to compute it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ KAPPA, ETA = 1.0, 1.0  # in all of the paper's settings
 
 
 class Way(NamedTuple):
-    """How a run is made.
+    """How a run is computed.
 
     ours: the exact game, or none.   anchored: no game, but each step starts from the last observation.
-    published: as the published code does, with the departures that are switched on.
+    published: as the published code does, with the deviations that are switched on.
     """
 
     name: str
@@ -37,7 +37,7 @@ OURS, ANCHORED, PUBLISHED = Way("ours"), Way("anchored"), Way("published")
 
 
 def stream_of(setting: Setting) -> Stream:
-    """The series as the paper's code gives it to this family; random features see the second target alone."""
+    """The series as the paper's code passes it to this family; random features get the second target only."""
     name = "concept-y2" if (setting.model, setting.dataset) == ("rfn", "concept") else setting.dataset
     return _opened(name, setting.rounds, setting.causal)
 
@@ -49,13 +49,13 @@ def _opened(name: str, rounds: int | None, causal: bool) -> Stream:
 
 
 def run(setting: Setting, seed: int, way: Way = OURS) -> Replay:
-    """The whole run. Encoders and their noise are the published ones of this seed, whatever the way."""
+    """The whole run. For every way, encoders and their noise are the published ones of this seed."""
     return federate(stream_of(setting), encoders_of(setting, seed), setting, seed, way)
 
 
 def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: int, way: Way = OURS) -> Replay:
-    """A run on any series, encoded already."""
-    # Runs may diverge, without game above all: that is a result, not an error.
+    """A run on an encoded series."""
+    # Runs may diverge, mainly without the game: that is a result, not an error.
     with np.errstate(all="ignore"):
         if way.name == "published":
             return _published(setting, seed, stream, encoders, way.departures)
@@ -72,8 +72,8 @@ def federate(stream: Stream, encoders: list[Encoded], setting: Setting, seed: in
 
 
 def encoders_of(setting: Setting, seed: int) -> list[Encoded]:
-    """One for each agent, as the published code draws or trains them."""
-    # Settings that differ in nothing an encoder sees share its features: most of a grid does.
+    """One encoder for each agent, as the published code draws or trains them."""
+    # Settings that do not affect an encoder share its features, as most of a grid does.
     return _encoded(replace(setting, decay=0.0, ridge=1.0, window=1, lookback=0, every=1), seed)
 
 

@@ -17,10 +17,10 @@ LABELS = {"transformer": "Transformer", "rfn": "RFN", "esn": "ESN"}
 
 @dataclass(frozen=True)
 class Setting:
-    r"""One run's settings, but for its seed.
+    r"""One run's settings, without its seed.
 
     decay: $\alpha$.   ridge: $\gamma$.   noise: $\sigma$.   features: $d_z$.   window: Client T.
-    lookback: Game T, 0 for no game.   every: $\tau$.   rounds: how much of the series; None is all of it.
+    lookback: Game T, 0 for no game.   every: $\tau$.   rounds: steps of the series; None for all of it.
     causal: transformers pre-trained on the first quarter only.   activation: of echo states.
     """
 
@@ -60,7 +60,7 @@ class Row:
     grid: dict[str, list]
     bold: dict
     also_bold: dict[str, list]  # where two values are in bold
-    unmarked: tuple[str, ...]  # where none is: the first is taken
+    unmarked: tuple[str, ...]  # if none is bold, the first is used
 
     def setting(self, **changes) -> Setting:
         """The bold one, with changes."""
@@ -84,7 +84,7 @@ def rows(model: str) -> tuple[Row, ...]:
 
 
 def row(model: str, dataset: str, agents: int, game: bool) -> Row:
-    """One of them; a validation slice has the settings of its series."""
+    """One row; a validation slice has the settings of its series."""
     wanted = (dataset.removesuffix("-validation"), agents, game)
     return next(r for r in rows(model) if (r.dataset, r.agents, r.game) == wanted)
 

@@ -1,4 +1,4 @@
-"""Trained encoders that come with the package: each an npz with its note, and a checksum for every file.
+"""Trained encoders shipped with the package: each an npz with its note, and a checksum for every file.
 
 Made by `nashcast reproduce pretrain`, then `python benchmarks/ship_encoders.py`.
 """
@@ -17,7 +17,7 @@ SUMS = "SHA256SUMS"
 
 @cache
 def checksums(folder: Path = FOLDER) -> dict[str, str]:
-    """SHA-256 of every file, by name; nothing where none were shipped."""
+    """SHA-256 of every file, by name; empty if none were shipped."""
     try:
         lines = (folder / SUMS).read_text().splitlines()
     except FileNotFoundError:
@@ -26,7 +26,7 @@ def checksums(folder: Path = FOLDER) -> dict[str, str]:
 
 
 def shipped(name: str, folder: Path = FOLDER) -> Path | None:
-    """The shipped file of this name, whose checksum was found right; None where there is none."""
+    """The shipped file of this name, with its checksum verified; None if there is none."""
     expected = checksums(folder).get(name)
     if expected is None:
         return None

@@ -1,1 +1,1 @@
-"""What happened, on disk: one folder for each run or study."""
+"""Records on disk: one folder for each run or study."""

@@ -1,4 +1,4 @@
-"""A record on disk: a folder with `record.json` (what it is) and `arrays.npz` (its numbers), whole or not there."""
+"""A record on disk: a folder with `record.json` (its description) and `arrays.npz` (numbers), written atomically."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from nashcast.errors import InvalidInput, NashcastError
 
 FORMAT = 1
 ABOUT, ARRAYS = "record.json", "arrays.npz"
-# What a number may depend on.
+# Packages whose versions may affect numbers.
 _PACKAGES = ("nashcast", "numpy", "numba", "torch", "river", "scikit-learn")
 
 
 class Record(NamedTuple):
-    """about: `kind`, `format`, `created`, `versions` and whatever the kind adds.   arrays: numbers by name."""
+    """about: `kind`, `format`, `created`, `versions` and the kind's own keys.   arrays: numbers by name."""
 
     about: dict
     arrays: dict[str, np.ndarray]
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the machine and the packages a number may depend on."""
+    """Versions of Python, the machine and the packages that may affect numbers."""
     found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for package in _PACKAGES:
         try:
@@ -42,7 +42,7 @@ def versions() -> dict[str, str]:
 
 
 def write_record(folder: str | Path, kind: str, about: Mapping, arrays: Mapping[str, np.ndarray]) -> Path:
-    """Write both files; a crash leaves the old record, the new one or none, never a mixture. Other files stay."""
+    """Write both files. A crash leaves the old record, the new one or none, never a mixture. Other files stay."""
     folder = Path(folder)
     whole = {"kind": kind, "format": FORMAT, "created": datetime.now(UTC).isoformat(timespec="seconds")}
     whole |= {"versions": versions(), **about}
@@ -72,7 +72,7 @@ def write_record(folder: str | Path, kind: str, about: Mapping, arrays: Mapping[
 
 
 def read_record(folder: str | Path) -> Record:
-    """The record in a folder, checked to be one."""
+    """Read and check the record in a folder."""
     folder = Path(folder)
     if not (folder / ABOUT).is_file():
         raise InvalidInput("record", f"{folder}, without {ABOUT}", "Pass a folder that a nashcast command wrote.")
@@ -84,7 +84,7 @@ def read_record(folder: str | Path) -> Record:
             with (folder / ARRAYS).open("rb") as content, np.load(content, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
     except Exception as error:
-        # Whatever a damaged file makes the parsers raise, it is one thing to the user.
+        # A damaged file can make the parsers raise anything; the user gets one error.
         remedy = "It is damaged: run the command that wrote it again."
         raise InvalidInput("record", f"{folder}, which cannot be read ({type(error).__name__})", remedy) from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:

@@ -1,4 +1,4 @@
-"""Many runs side by side, each with a key: done once, kept as it finishes, gone on with after any interruption."""
+"""Many parallel runs, each with a key: done once, saved as it finishes, resumed after any interruption."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nashcast.errors import NashcastError
 from nashcast.records.results import Results, Writer
 
 Progress = Callable[[int, int], None]
-# Seconds between two reports of how far the runs are.
+# Seconds between two progress reports.
 _REPORT_EVERY = 0.2
 
 
@@ -25,11 +25,11 @@ def run_missing(
     threads: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """The result of every task by its key, of those that are not kept yet by `work`, in the order of the tasks.
+    """The result of every task by its key, in the order of the tasks; tasks without a saved result are done by `work`.
 
-    work: what JSON can say of a task's result; a function of a module, unless in threads.   jobs: tasks at a time, as
-    many as there are cores by default.   threads: for work that is compiled; else processes.   progress: called with
-    how many are done, and of how many.
+    work: returns a task's result as JSON values; a module's function, unless in threads.   jobs: parallel tasks, by
+    default one per core.   threads: for compiled work; else processes.   progress: called with the numbers of tasks
+    done and in total.
     """
     known = results.done()
     todo = {key: task for key, task in tasks.items() if key not in known}
@@ -50,7 +50,7 @@ def run_missing(
 
 
 def _keep(finished: Iterable[Future], pending: dict[Future, str], writer: Writer) -> None:
-    """All that finished, before any failure is told."""
+    """Save all finished results before a failure is raised."""
     failures = []
     for future in finished:
         found, failed = future.result()

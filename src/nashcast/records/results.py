@@ -1,7 +1,7 @@
-"""The results of many runs, in a folder: appended as runs finish, by any number of processes, none ever lost.
+"""The results of many runs in a folder: appended as runs finish, by any number of processes, without loss.
 
-Every writer has a file of its own, `results-<host>-<pid>-<random>.jsonl`, and every finished run is one line of it,
-`{"key": …, "result": …}`, handed to the system in one piece: a process that is killed loses nothing it has added.
+Every writer has its own file, `results-<host>-<pid>-<random>.jsonl`, and every finished run is one line of it,
+`{"key": …, "result": …}`, written in one call: a killed process loses nothing it has added.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from nashcast.errors import InvalidInput, NashcastError
 
 WHOSE = "whose.json"
 _KEY_DIGITS = 24
-# Seconds between asking the disk to keep what the system has been given.
+# Seconds between two flushes to disk (fsync).
 _SYNC_EVERY = 1.0
 _line = json.JSONEncoder(separators=(",", ":"), default=lambda value: _plain(value)).encode
 
 
 def settings_key(settings: Any) -> str:
-    """The same for the same settings, in any order of their names and in any process; 1 and 1.0 are the same.
+    """A key that is equal for equal settings, in any order of their names and in any process; 1 equals 1.0.
 
     >>> settings_key({"ridge": 1, "seeds": [1, 2]}) == settings_key({"seeds": (1, 2), "ridge": 1.0})
     True
@@ -38,12 +38,14 @@ def settings_key(settings: Any) -> str:
     try:
         text = json.dumps(canonical(settings), sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidInput("settings", f"what JSON cannot say ({error})", "Pass names, numbers and lists.") from None
+        raise InvalidInput(
+            "settings", f"a value that JSON cannot represent ({error})", "Pass names, numbers and lists."
+        ) from None
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def canonical(value: Any) -> Any:
-    """The same as plain dicts, lists and numbers, whole numbers without a point."""
+    """The value as plain dicts, lists and numbers, integral numbers as integers."""
     if isinstance(value, dict):
         return {str(name): canonical(part) for name, part in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -62,7 +64,7 @@ def _plain(value: Any) -> Any:
 
 
 class Results:
-    """The results in a folder, by key. `done` reads what is there; `writer` adds to it."""
+    """The results in a folder, by key. `done` reads them; `writer` adds to them."""
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
@@ -71,7 +73,7 @@ class Results:
         self._lock = threading.Lock()
 
     def done(self) -> dict[str, Any]:
-        """Every result so far, of all writers; of a key that was added twice, the first. Later calls read on."""
+        """Every result so far, of all writers; for a key added twice, the first. Later calls read new lines only."""
         with self._lock:
             try:
                 found = {entry.name: entry.stat().st_size for entry in os.scandir(self.folder) if _is_ours(entry.name)}
@@ -85,17 +87,17 @@ class Results:
             return dict(self._known)
 
     def writer(self) -> Writer:
-        """A file of one's own to add results to; for a `with` block, or closed by `close`."""
+        """A new file to add results to, for a `with` block or closed by `close`."""
         return Writer(self.folder)
 
     def belong_to(self, what: dict) -> None:
-        """Say whose results these are. Refused where they are somebody else's, so that no folder mixes two sweeps."""
+        """Mark the folder with these settings. Raises if it has results of other settings: folders are never mixed."""
         mine = json.dumps(canonical(what), indent=1, sort_keys=True)
         scratch = self.folder / f".whose-{secrets.token_hex(8)}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             scratch.write_text(mine)
-            # A link is there whole or not at all, and only the first of several processes can make it.
+            # A link is created atomically, and only the first of several processes can create it.
             with suppress(FileExistsError):
                 os.link(scratch, self.folder / WHOSE)
             there = (self.folder / WHOSE).read_text()
@@ -114,7 +116,7 @@ class Results:
         with path.open("rb") as file:
             file.seek(start)
             content = file.read()
-        bad = 0  # the first line that cannot be read, counted from where reading went on
+        bad = 0  # the first unreadable line, counted from `start`
         read = 0
         for number, line in enumerate(content.splitlines(keepends=True), start=1):
             try:
@@ -128,7 +130,7 @@ class Results:
                 raise InvalidInput("results", f"{path}, unreadable at line {bad} from byte {start}", remedy)
             self._known.setdefault(key, result)
             read += len(line)
-        # A bad end is a line that was never finished, or is being written just now: looked at again next time.
+        # An unreadable last line is unfinished or being written; the next call reads it again.
         self._read[path.name] = start + read
 
 
@@ -147,7 +149,7 @@ class Writer:
             raise _cannot_write(folder, error) from None
 
     def add(self, key: str, result: Any) -> None:
-        """One finished run. When this returns, killing the process cannot lose it."""
+        """Add one finished run. After this returns, killing the process cannot lose it."""
         line = (_line({"key": key, "result": result}) + "\n").encode()
         with self._lock:
             if self._closed:
@@ -164,7 +166,7 @@ class Writer:
             if now - self._synced < _SYNC_EVERY:
                 return
             self._synced = now
-            with suppress(OSError):  # not every file system can
+            with suppress(OSError):  # not supported by every file system
                 os.fsync(self._file)
 
     def close(self) -> None:
@@ -183,7 +185,7 @@ class Writer:
             rest = rest[os.write(self._file, rest) :]
 
     def _take_back(self) -> None:
-        # Half a line must not stay: the next would be glued to it.
+        # Remove a partial line: the next one would be appended to it.
         with suppress(OSError):
             os.ftruncate(self._file, self._size)
 
@@ -210,7 +212,7 @@ def _parsed(text: str) -> Any:
 
 
 def _differences(old: Any, new: Any, place: str = "") -> list[str]:
-    """Dotted names of what differs."""
+    """Dotted names of the values that differ."""
     if isinstance(old, dict) and isinstance(new, dict):
         pairs = [
             (f"{place}.{name}".lstrip("."), old.get(name), new.get(name)) for name in sorted(old.keys() | new.keys())

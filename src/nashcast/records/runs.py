@@ -1,4 +1,4 @@
-"""The record of one run: what was forecast, what came, who weighed how much."""
+"""The record of one run: forecasts, targets and weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_run(folder: str | Path, about: Mapping, arrays: Mapping[str, np.ndarra
 
 
 def read_run(folder: str | Path) -> Record:
-    """The record of a run, with everything that belongs to it."""
+    """The record of a run, checked to be complete."""
     record = read_record(folder)
     kind = record.about.get("kind")
     if kind != KIND:
@@ -42,7 +42,7 @@ def read_run(folder: str | Path) -> Record:
 
 
 def may_overwrite(folder: str | Path, settings: dict) -> bool:
-    """Whether nothing is lost by writing a run of these settings here: no record yet, or one of the same settings."""
+    """Whether a run of these settings may be written here: there is no record, or one of the same settings."""
     if not (Path(folder) / ABOUT).exists():
         return True
     try:

@@ -18,7 +18,7 @@ STYLES = ("line", "points", "step", "line+points")
 
 @dataclass(frozen=True)
 class Column:
-    """key: of the rows.   kind: how values are shown, one of KINDS."""
+    """key: the column's key in the rows.   kind: format of the values, one of KINDS."""
 
     key: str
     label: str
@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """rows: a value or None by column key.   marks: what each symbol in a column of kind "mark" means."""
+    """rows: a value or None by column key.   marks: meaning of each symbol in a column of kind "mark"."""
 
     title: str
     columns: Sequence[Column]
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.   reference: where to draw a horizontal line, if anywhere."""
+    """One pair of axes.   reference: y of a horizontal line, or None."""
 
     title: str
     x_label: str
@@ -71,7 +71,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Study:
-    """What a study found and how to repeat it.   created, versions: filled in by the record."""
+    """The results of a study and how to repeat it.   created, versions: filled in by the record."""
 
     name: str
     title: str
@@ -88,7 +88,7 @@ class Study:
 
 
 def write(folder: str | Path, study: Study) -> Path:
-    """Check the study, then write it as a record. Its `created` and `versions` are those of this moment."""
+    """Check the study, then write it as a record, with the current `created` and `versions`."""
     check_study(study)
     about = {each.name: getattr(study, each.name) for each in fields(study)}
     arrays = {name: np.asarray(array) for name, array in about.pop("arrays").items()}
@@ -108,7 +108,7 @@ def read(folder: str | Path) -> Study:
 
 
 def from_record(record: Record) -> Study:
-    """The study that a record's `about` describes, checked. Keys it does not know are left aside."""
+    """The study that a record's `about` describes, checked. Unknown keys are ignored."""
     about = record.about
     try:
         study = Study(
@@ -133,7 +133,7 @@ def from_record(record: Record) -> Study:
 
 
 def table_from(about: Mapping | Table) -> Table:
-    """A table from its description in a record; a table is its own."""
+    """A table from its description in a record; a Table is returned unchanged."""
     if isinstance(about, Table):
         return about
     return Table(
@@ -157,7 +157,7 @@ def _known(kind, about: Mapping) -> dict:
 
 
 def check_study(study: Study) -> None:
-    """Every kind and style is known, every figure has a file name of its own, every array a line names fits."""
+    """Check that kinds and styles are known, figures have distinct file names, and lines name arrays that fit."""
     for table in study.tables:
         check_table(table)
     names = [figure.name for figure in study.figures]
@@ -178,14 +178,14 @@ def check_study(study: Study) -> None:
 
 
 def check_table(table: Table) -> None:
-    """Columns have kinds a report knows, and keys of their own."""
+    """Check that columns have known kinds and distinct keys."""
     where = f"tables[{table.title!r}]"
     for column in table.columns:
         if column.kind not in KINDS:
             raise InvalidInput(f"{where}.columns", f"kind {column.kind!r}", f"Pass one of {', '.join(KINDS)}.")
     keys = [column.key for column in table.columns]
     if not keys or len(set(keys)) < len(keys):
-        raise InvalidInput(f"{where}.columns", f"keys {keys}", "Pass at least one column, each with a key of its own.")
+        raise InvalidInput(f"{where}.columns", f"keys {keys}", "Pass at least one column, each with its own key.")
 
 
 def _check_line(where: str, line: Line, arrays: Mapping[str, np.ndarray]) -> None:
@@ -206,7 +206,7 @@ def _check_line(where: str, line: Line, arrays: Mapping[str, np.ndarray]) -> Non
 
 
 def plain(value):
-    """The same in what JSON knows: NumPy's numbers as Python's, tuples as lists, anything else as text."""
+    """The value in JSON types: NumPy's numbers as Python's, tuples as lists, anything else as text."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, np.ndarray):

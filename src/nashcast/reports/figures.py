@@ -1,4 +1,4 @@
-"""A study's figures on paper: PNG and PDF by matplotlib, without its global state."""
+"""A study's figures as PNG and PDF, by matplotlib without its global state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nashcast.reports.series import Drawable, Series, drawable, few_ticks, legen
 COLUMN_WIDTH, ROW_HEIGHT, LEGEND_ROW = 3.4, 2.25, 0.17
 FONT = 8.0
 DPI = 220
-# More points than a column has dots, twice over: nothing to see is lost.
+# More than twice the dots of a column: thinning is not visible.
 POINTS = 3000
 _DASHES = {"solid": "-", "dash": (0, (5, 1.6)), "dashdot": (0, (6, 1.6, 1.2, 1.6)), "dot": (0, (1.2, 1.3))}
 _MARKERS = {
@@ -57,10 +57,10 @@ def draw(
 def rendered(
     figure: Figure, arrays: Mapping[str, np.ndarray], formats: Sequence[str], among: Sequence[Figure] = ()
 ) -> dict[str, bytes]:
-    """The figure's files by format, without the moment it was drawn: the same bytes each time. among: see `looks`."""
+    """The figure's files by format, without a creation time: the same bytes each time. among: see `looks`."""
     matplotlib, files = _matplotlib(), {}
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # A name may hold letters the font lacks; a box in their place is good enough.
+        # A name may have letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message=".*Glyph")
         paper = figure_on_paper(figure, arrays, among)
         for kind in formats:
@@ -138,12 +138,12 @@ def _draw_line(ax, series: Series, look: Look) -> None:
     if series.style == "line+points" and count > 30:
         options["markevery"] = count // 15
     options["drawstyle"] = "steps-post" if series.style == "step" else "default"
-    # A thin line lies above: it would vanish under a thick one, and does not hide it.
+    # Thin lines are drawn above thick ones, which would hide them.
     ax.plot(series.x, series.y, label=_text(series.label), zorder=3 if look.thin else 2.5, **options)
 
 
 def _options(look: Look, style: str) -> dict[str, Any]:
-    """What both the line and its key in the legend look like."""
+    """The style of both the line and its key in the legend."""
     dash = "none" if style == "points" else _DASHES[look.dash]
     marker = _MARKERS[look.marker] if "points" in style else "none"
     width, size = (0.8 if look.thin else 1.2), (2.2 if style == "points" else 3.5)
@@ -173,7 +173,7 @@ def _legend_below(ax, panel: Panel, lines: Drawable, look: Mapping[str, Look]) -
 
 
 def _legend_columns(labels: list[str], columns: int) -> int:
-    """As many keys side by side as fit: a letter takes about 0.55 of the font's size, a key line five of them."""
+    """Number of legend columns that fit: a letter is about 0.55 of the font's size wide, a key line five letters."""
     longest = max(map(len, labels), default=1)
     inches = (longest + 7) * 0.55 * FONT / 72
     return max(1, min(len(labels), int(COLUMN_WIDTH * columns / inches)))
@@ -184,7 +184,7 @@ def _names(panel: Panel) -> list[str]:
 
 
 def _share_a_legend(figure: Figure) -> bool:
-    """One legend for all panels, unless they have little in common and many names between them."""
+    """Whether one legend serves all panels: not if they share few of many names."""
     everything = {name for panel in figure.panels for name in _names(panel)}
     return len(everything) <= max(8, max(len(_names(panel)) for panel in figure.panels))
 
@@ -194,5 +194,5 @@ def _style_of(figure: Figure, label: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Dollars are dollars: names are not formulas."""
+    """Escape dollar signs: names are not formulas."""
     return str(text).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Reports on disk: each file whole or not there."""
+"""Reports on disk: each file is written atomically."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.errors import NashcastError
 
 
 def write_whole(path: Path, content: bytes | str) -> Path:
-    """Write beside, then move into place; what was there stays until then."""
+    """Write a temporary file, then move it into place; the old file stays until then."""
     content = content.encode() if isinstance(content, str) else content
     scratch = path.with_name(f".{path.name}.{os.getpid()}.writing")
     try:

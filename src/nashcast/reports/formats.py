@@ -1,4 +1,4 @@
-"""How values read: errors, ratios, durations, marks; the same in the terminal, in Markdown and on the page."""
+"""Text formats of errors, ratios, durations and marks, for the terminal, Markdown and the page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from math import isfinite, isnan
 from nashcast.records.study import Column, Table
 
 MISSING, DIVERGES = "–", "diverges"
-# Beyond this an error says nothing but that the forecasts left the data.
+# An error above this means only that the forecasts diverge.
 DIVERGED = 1e6
 LEGEND = {MISSING: "no value", DIVERGES: "not finite, or a million and more"}
 NUMBERS = ("int", "error", "ratio", "seconds")
 
 
 def cell(value, kind: str) -> str:
-    """A value of a column of this kind, as text on one line.
+    """A value of a column of this kind as one line of text.
 
     >>> cell(4.49e-5, "error"), cell(float("inf"), "error"), cell(None, "ratio"), cell(0.0123, "seconds")
     ('4.49e-5', 'diverges', '–', '12.3 ms')
@@ -45,7 +45,7 @@ def error(value: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """A number of any size with three digits; a little above 1 with four, since there a per cent is a difference.
+    """A number of any size with three digits; slightly above 1 with four, to show differences below a per cent.
 
     >>> [ratio(value) for value in (0.87, 1.0, 1.0051, -0.0213, 123.4, 45678.0, 0.0000321)]
     ['0.870', '1.00', '1.005', '-0.0213', '123', '45,678', '3.21e-5']
@@ -63,7 +63,7 @@ def ratio(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in a unit that reads well.
+    """Seconds in a suitable unit.
 
     >>> [duration(value) for value in (3e-9, 4.2e-5, 0.25, 12.34, 754, 7300)]
     ['3 ns', '42 µs', '250 ms', '12.3 s', '12 min 34 s', '2 h 2 min']
@@ -85,7 +85,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes in a unit that reads well."""
+    """Bytes in a suitable unit."""
     for unit, large in (("MB", 1e6), ("kB", 1e3)):
         if count >= large:
             return f"{count / large:.3g} {unit}"
@@ -93,7 +93,7 @@ def size(count: int) -> str:
 
 
 def moment(created: str) -> str:
-    """When a record was made.
+    """The time at which a record was made.
 
     >>> moment("2025-11-15T20:14:09+00:00")
     '2025-11-15 20:14 UTC'
@@ -103,7 +103,7 @@ def moment(created: str) -> str:
 
 
 def one_line(value) -> str:
-    r"""As text that prints on one line: a record may hold anybody's names, control characters included.
+    r"""The value as one line of text: names in a record may contain control characters.
 
     >>> one_line("a\n\x1b[31mb")
     'a [31mb'
@@ -113,7 +113,7 @@ def one_line(value) -> str:
 
 
 def legend(table: Table) -> dict[str, str]:
-    """What the marks that stand in this table mean."""
+    """The meanings of the marks used in this table."""
     shown = {text for row in cells(table) for text in row}
     return {one_line(mark): one_line(meaning) for mark, meaning in table.marks.items()} | {
         mark: meaning for mark, meaning in LEGEND.items() if mark in shown

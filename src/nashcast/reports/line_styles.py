@@ -1,4 +1,4 @@
-"""How a line looks, by its label: the same in every panel, on paper and on the page."""
+"""The style of a line, by its label: the same in every panel, in figures and on the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nashcast.records.study import Figure
 
-# Okabe and Ito's colours, told apart by colour-blind eyes; without their yellow, which white paper swallows.
+# Okabe and Ito's colours, safe for colour-blind readers, without their yellow, which is invisible on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK, GREY = "#000000", "#7F7F7F"
 DASHES = ("solid", "dash", "dashdot", "dot")
@@ -15,7 +15,7 @@ MARKERS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross
 
 
 class Look(NamedTuple):
-    """colour: "#rrggbb", INK standing for the text's colour.   dash: of DASHES.   marker: of MARKERS."""
+    """colour: "#rrggbb", or INK for the text's colour.   dash: one of DASHES.   marker: one of MARKERS."""
 
     colour: str
     dash: str
@@ -23,7 +23,7 @@ class Look(NamedTuple):
     thin: bool = False
 
 
-# What is measured against should look the same everywhere.
+# Reference lines have the same style everywhere.
 FIXED = {
     "target": Look(INK, "solid", "circle", thin=True),
     "persistence": Look(GREY, "dash", "x", thin=True),
@@ -31,9 +31,9 @@ FIXED = {
 
 
 def looks(figure: Figure, among: Sequence[Figure] = ()) -> dict[str, Look]:
-    """A look for each label, in the order they first occur. The first 24 differ in colour or dash.
+    """A style for each label, in the order of first occurrence. The first 24 differ in colour or dash.
 
-    among: the figures it stands with; where there are colours enough for all of them, a label has the same in each.
+    among: the figures of the same report; if there are enough colours for all of them, a label has the same in each.
     """
     labels, everywhere = _labels([figure]), _labels([*among, figure])
     free = [label for label in everywhere if label not in FIXED]

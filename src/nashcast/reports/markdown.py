@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|#~$])")
 
 
 def escaped(text) -> str:
-    r"""Text that stays text.
+    r"""Text with Markdown and HTML escaped.
 
     >>> escaped("a|b <script> x_1")
     'a\\|b &lt;script&gt; x\\_1'

@@ -1,4 +1,4 @@
-"""The whole report of a record: a page, figures and Markdown, each written whole or not at all."""
+"""The whole report of a record: a page, figures and Markdown, each written atomically."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FIGURES, MARKDOWN = "figures", "report.md"
 
 
 def write_report(record: str | Path, out: str | Path | None = None, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Write the report of the record in a folder, there or in `out`: what was written, in the order of FORMATS."""
+    """Write the report of the record in a folder, there or in `out`. Returns the files in the order of FORMATS."""
     study, folder = study_of(record), Path(record if out is None else out)
-    # Everything is made before anything is written: a missing package leaves no half of a report.
+    # Everything is made before anything is written: a missing package leaves no partial report.
     content: dict[Path, str | bytes] = {}
     if "html" in formats:
         content[folder / PAGE] = html_page(study)

@@ -1,4 +1,4 @@
-"""One run as a study: its errors beside persistence and each agent, what it forecast, and how it weighed whom."""
+"""One run as a study: errors of the federation, persistence and each agent; forecasts; mixture weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nashcast.records.study import Column, Figure, Line, Panel, Study, Table, ch
 from nashcast.reports.formats import DIVERGES, error, ratio
 
 FEDERATION, PERSISTENCE, TARGET = "federation", "persistence", "target"
-# Lines one can still tell apart in a panel, and targets that get panels of their own.
+# Maximum lines in a panel, and targets with their own panels.
 MOST_AGENTS, MOST_TARGETS = 8, 6
 _CLOSE_UP = 150
 _AXES = {"start": 1, "targets": 2, "forecasts": 2, "weights": 2, "agents": 3}
@@ -30,7 +30,7 @@ def study_of_run(record: Record) -> Study:
         errors = {FEDERATION: _squared(forecasts, targets), PERSISTENCE: _squared(last, targets)}
         errors |= {_own(name): _squared(own[:, i], targets) for i, name in enumerate(names)}
         mse = {name: float(np.mean(values)) for name, values in errors.items()}
-    # Among many agents, show those that were weighed most.
+    # Of many agents, show those with the largest weights.
     heavy = np.argsort(-np.nan_to_num(np.abs(weights)).mean(axis=0), kind="stable")[:MOST_AGENTS]
     shown = [names[i] for i in sorted(heavy)]
     steps, arrays = len(targets), {}
@@ -41,7 +41,7 @@ def study_of_run(record: Record) -> Study:
         Figure(
             "weights",
             "Mixture weights",
-            "How much of each agent's forecast is in the federation's; weights may be negative.",
+            "The weight of each agent's forecast in the federation's; weights may be negative.",
             [Panel("", "step", "weight", [Line(_own(name), f"weight of {name}") for name in shown])],
         ),
     ]
@@ -90,7 +90,7 @@ def _squared(forecasts: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def _baselines(about: dict) -> dict[str, float]:
-    """What the same agents score otherwise, such as anchored without a game, where the run has measured it."""
+    """Errors of the same agents in other settings, such as anchored without a game, if the run measured them."""
     found = (about.get("summary") or {}).get("baselines")
     pairs = found.items() if isinstance(found, dict) else ()
     return {f"{FEDERATION}, {name}": float(value) for name, value in pairs if isinstance(value, int | float)}
@@ -118,16 +118,16 @@ def _table(mse: dict[str, float], baselines: dict[str, float], names: list[str],
 def _notes(mse: dict[str, float], steps: int, agents: int) -> list[str]:
     ours, base = mse[FEDERATION], mse[PERSISTENCE]
     share = f", {ratio(ours / base)} times that of persistence ({error(base)})" if base > 0 else ""
-    said = f"the federation's mean squared error is {error(ours)}{share}"
+    text = f"the federation's mean squared error is {error(ours)}{share}"
     if error(ours) == DIVERGES:
-        said = f"the federation diverges; the mean squared error of persistence is {error(base)}"
+        text = f"the federation diverges; the mean squared error of persistence is {error(base)}"
     notes = [
-        f"Over {steps:,} steps {said}.",
-        "Persistence forecasts the last target again. Skill is 1 − MSE ÷ its MSE: above 0 is better than persistence.",
+        f"Over {steps:,} steps {text}.",
+        "Persistence repeats the last target. Skill is 1 − MSE ÷ its MSE: above 0 is better than persistence.",
         "An agent alone is its own forecast within the federation, before mixing.",
     ]
     if agents > MOST_AGENTS:
-        notes.append(f"The figures show the {MOST_AGENTS} of {agents} agents that were weighed most.")
+        notes.append(f"The figures show the {MOST_AGENTS} of {agents} agents with the largest weights.")
     return notes
 
 
@@ -148,7 +148,7 @@ def _forecasts(arrays: dict, targets: np.ndarray, forecasts: np.ndarray, last: n
             title = ", ".join(each for each in (f"target{end}" if end else "", title) if each)
             panels.append(Panel(title, "step", "target", lines))
     left_out = f" The first {MOST_TARGETS} of {y_dim} targets." if y_dim > MOST_TARGETS else ""
-    caption = f"What the federation forecast, and what came.{left_out}"
+    caption = f"The federation's forecasts and the targets.{left_out}"
     return Figure("forecasts", "Forecasts and targets", caption, panels, columns=2 if len(panels) > 1 else 1)
 
 
@@ -176,5 +176,5 @@ def _errors(arrays: dict, errors: dict[str, np.ndarray], shown: list[str], steps
 
 
 def _running(values: np.ndarray, width: int) -> np.ndarray:
-    """Means of `width` neighbours. Window by window: running sums would carry one explosion to the end."""
+    """Means of `width` neighbours, window by window: running sums would carry a huge value to the end."""
     return np.lib.stride_tricks.sliding_window_view(values, width).mean(axis=1)

@@ -1,4 +1,4 @@
-"""From a panel's arrays to what can be drawn: thinned without losing peaks, clipped where a line diverges."""
+"""Prepares a panel's arrays for drawing: thinned without losing peaks, clipped where a line diverges."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from nashcast.records.study import Line, Panel
 from nashcast.reports.formats import DIVERGED, DIVERGES
 
-# Data may be in thousands or millions: a line diverges relative to what the panel shows, up to this size.
+# A line diverges relative to the size of the panel's data, which may be thousands or millions, up to this size.
 _LARGEST_SCALE = 1e9
-# On a linear axis a line this much larger leaves nothing of the others to see.
+# On a linear axis a line larger by this factor makes the others invisible.
 _BEYOND_LINEAR = 1e4
 
 
 class Series(NamedTuple):
-    """One line, ready to draw: finite or NaN, which is a gap."""
+    """One line, ready to draw: values are finite, or NaN for a gap."""
 
     label: str
     style: str
@@ -28,7 +28,7 @@ class Series(NamedTuple):
 
 
 class Drawable(NamedTuple):
-    """A panel's lines, and the range of y where the data alone would give a useless one."""
+    """A panel's lines, and the range of y if the data's own range is not useful."""
 
     series: list[Series]
     limits: tuple[float, float] | None
@@ -38,22 +38,22 @@ def drawable(panel: Panel, arrays: Mapping[str, np.ndarray], most: int) -> Drawa
     """All lines of a panel, with at most `most` points each."""
     chosen = [_points(line, panel, arrays) for line in panel.lines]
     beyond = (DIVERGED if panel.log_y else _BEYOND_LINEAR) * _scale([y for _, y in chosen])
-    wild = [_diverges(y, beyond, panel.log_y) for _, y in chosen]
+    diverging = [_diverges(y, beyond, panel.log_y) for _, y in chosen]
     limits = None
-    if any(wild) or any(np.isinf(y).any() for _, y in chosen):
-        calm = [y for (_, y), bad in zip(chosen, wild, strict=True) if not bad]
-        limits = _limits(calm or [y[np.abs(y) <= beyond / 10] for _, y in chosen], panel)
+    if any(diverging) or any(np.isinf(y).any() for _, y in chosen):
+        bounded = [y for (_, y), bad in zip(chosen, diverging, strict=True) if not bad]
+        limits = _limits(bounded or [y[np.abs(y) <= beyond / 10] for _, y in chosen], panel)
     result = []
-    for line, (x, y), bad in zip(panel.lines, chosen, wild, strict=True):
+    for line, (x, y), bad in zip(panel.lines, chosen, diverging, strict=True):
         if limits is not None:
             y = _clipped(y, limits, panel.log_y, line.style, bad)
-        kept = thin(x, y, most, panel.log_x)
-        result.append(Series(line.label, line.style, x[kept], y[kept], bad))
+        chosen_points = thin(x, y, most, panel.log_x)
+        result.append(Series(line.label, line.style, x[chosen_points], y[chosen_points], bad))
     return Drawable(result, limits)
 
 
 def legend_labels(panels: list[Drawable]) -> dict[str, str]:
-    """What the legend says for each label: where a line diverges it says so."""
+    """The legend's text for each label; it marks lines that diverge."""
     count: dict[str, list[bool]] = {}
     for panel in panels:
         for series in panel.series:
@@ -95,7 +95,7 @@ def thin(x: np.ndarray, y: np.ndarray, most: int, log_x: bool = False) -> np.nda
 
 
 def few_ticks(panel: Panel, lines: Drawable) -> list[float] | None:
-    """Where few values of x occur on a logarithmic axis, they are the ticks."""
+    """Ticks of a logarithmic axis with few distinct values of x: those values."""
     if not panel.log_x or not lines.series:
         return None
     values = np.unique(np.concatenate([each.x for each in lines.series]))
@@ -113,13 +113,13 @@ def _points(line: Line, panel: Panel, arrays: Mapping[str, np.ndarray]) -> tuple
 
 
 def _scale(lines: list[np.ndarray]) -> float:
-    """The size of the panel's smallest line, which is none that explodes unless all do."""
+    """The size of the panel's smallest line, which diverges only if all lines do."""
     sizes = [np.quantile(np.abs(y[np.isfinite(y)]), 0.9) for y in lines if np.isfinite(y).any()]
     return float(np.clip(min(sizes, default=1.0), 1.0, _LARGEST_SCALE))
 
 
 def _diverges(y: np.ndarray, beyond: float, log: bool) -> bool:
-    """On a logarithmic axis single huge values are data, such as ratios to an error of almost 0: the end decides."""
+    """On a logarithmic axis single huge values may be data (ratios to an error near 0), so the last values decide."""
     known = np.abs(y[~np.isnan(y)])
     if not known.size:
         return False
@@ -144,13 +144,13 @@ def _limits(lines: list[np.ndarray], panel: Panel) -> tuple[float, float]:
 
 
 def _clipped(y: np.ndarray, limits: tuple[float, float], log: bool, style: str, diverges: bool) -> np.ndarray:
-    """A line leaves the panel, for good if it diverges; a point stays at the edge, where it can be seen."""
+    """Clip a line outside the panel, and end it there if it diverges; points stay at the edge."""
     low, high = limits
     if style != "points":
         low, high = (low / 100, high * 100) if log else (2 * low - high, 2 * high - low)
     clipped = np.clip(y, low, high)
     outside = np.flatnonzero((y < low) | (y > high))
     if diverges and style != "points" and outside.size:
-        # It would swing back and forth through the panel and cover everything else.
+        # It would oscillate through the panel and cover the other lines.
         clipped[outside[0] + 1 :] = np.nan
     return clipped

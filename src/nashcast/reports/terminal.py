@@ -48,7 +48,7 @@ def _longest_word(text: str) -> int:
 
 
 def _fit(widths: list[int], least: list[int], room: int) -> list[int]:
-    """Take from the column that has most to give until all fit, or none has any left."""
+    """Shrink the column with the most spare width until all fit or no column has any."""
     widths = list(widths)
     while sum(widths) > room:
         spare = [wide - narrow for wide, narrow in zip(widths, least, strict=True)]
@@ -59,7 +59,7 @@ def _fit(widths: list[int], least: list[int], room: int) -> list[int]:
 
 
 def _row(texts, widths: list[int], rights: list[bool]) -> list[str]:
-    """One row as the lines it takes; what is wrapped stands at the top."""
+    """One row as lines of text; wrapped cells start at the top."""
     wrapped = [textwrap.wrap(text, width) or [""] for text, width in zip(texts, widths, strict=True)]
     lines = []
     for i in range(max(map(len, wrapped))):

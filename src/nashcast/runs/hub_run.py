@@ -1,4 +1,4 @@
-"""A hub's whole run: a stream's steps one after the other to agents elsewhere; killed, it goes on where it was."""
+"""A hub's whole run: sends a stream's steps to remote agents one by one; a killed run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_hub(
     say: Say = lambda line: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Outcome:
-    """folder: of the run: what it has done so far, and its record in the end.   say: told what happens, a line each."""
+    """folder: the run's state, and its record in the end.   say: called with one line per event."""
     stream = open_config_stream(config)
     _same_run(folder, {**config.settings(), "digest": stream_digest(stream)}, fresh)
     options: dict[str, Any] = {"masked": True} if config.masked else {}
@@ -54,7 +54,7 @@ def run_hub(
         names, federation = hub.members, hub.federation
         say(f"hub of {hub.name} at {hub.url}, for {', '.join(hub.names)}")
         if federation.step:
-            say(f"going on at step {federation.step} of {len(stream.targets)}")
+            say(f"continuing at step {federation.step} of {len(stream.targets)}")
         if federation.step < len(stream.targets):
             _wait(hub, config.wait, say)
         with closing(StepLog(folder / STEPS, len(names), federation.y_dim)) as log:
@@ -78,7 +78,7 @@ def run_hub(
 
 
 def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
-    """A folder holds one run: what is there must be of the same settings, or is begun anew."""
+    """A folder holds one run: existing state must have the same settings, or the run starts from the beginning."""
     path, text = folder / SETTINGS, json.dumps(settings, sort_keys=True, default=str)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,13 +90,13 @@ def _same_run(folder: Path, settings: dict, fresh: bool) -> None:
         before = path.read_text()
     except OSError as error:
         got = f"{folder}, which cannot be written ({error.strerror})"
-        raise InvalidInput("--output", got, "Pass a folder that can.") from None
+        raise InvalidInput("--output", got, "Pass a writable folder.") from None
     if before != text:
         raise InvalidInput("--output", f"{folder}, with a run of other settings", "Pass another folder, or --fresh.")
 
 
 def _come(config: HubConfig, say: Say) -> tuple[str, ...] | None:
-    """The agents' names, once those who are invited have enrolled themselves, or the time to wait is over."""
+    """The agents' names, after the invited agents have enrolled or the waiting time is over."""
     until, told = time.monotonic() + config.wait, False
     while True:
         found = read(config.hub)
@@ -105,7 +105,7 @@ def _come(config: HubConfig, say: Say) -> tuple[str, ...] | None:
         if not missing or time.monotonic() > until:
             return config.agents
         if not told:
-            say(f"waiting up to {config.wait:g} s for {', '.join(sorted(missing))}, who are invited")
+            say(f"waiting up to {config.wait:g} s for {', '.join(sorted(missing))} (invited)")
         told = True
         time.sleep(LOOK)
 
@@ -117,9 +117,9 @@ def _wait(hub: Hub, seconds: float, say: Say) -> None:
         missing = hub.wait_for_agents(seconds)
     if len(missing) == len(hub.names):
         remedy = f"Start them: nashcast agent ENCODER --hub {hub.url} --name NAME --key FILE."
-        raise NashcastError(f"no agent has come within {seconds:g} s. {remedy}")
+        raise NashcastError(f"no agent has connected within {seconds:g} s. {remedy}")
     if missing:
-        say(f"beginning without {', '.join(missing)}: they may come later")
+        say(f"starting without {', '.join(missing)}: they may connect later")
 
 
 def _steps(federation: Federation, stream: Stream, log: StepLog, pace: float, progress) -> None:
@@ -129,11 +129,11 @@ def _steps(federation: Federation, stream: Stream, log: StepLog, pace: float, pr
         began = time.perf_counter()
         federation.predict_one(stream.inputs[t])
         seconds = time.perf_counter() - began
-        said = federation.present
-        assert said is not None
-        present = [i not in said.absent for i in range(len(said.own))]
-        # Before the state that says it is done: killed in between, the step is done and written again.
-        log.append(said.forecast[0], said.weights, said.own, present, seconds)
+        pending = federation.present
+        assert pending is not None
+        present = [i not in pending.absent for i in range(len(pending.own))]
+        # Written before the state that marks the step as done: if killed in between, the step is repeated.
+        log.append(pending.forecast[0], pending.weights, pending.own, present, seconds)
         federation.learn_one(stream.inputs[t], stream.targets[t])
         if pace:
             time.sleep(max(pace - (time.perf_counter() - began), 0.0))

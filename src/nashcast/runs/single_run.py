@@ -1,4 +1,4 @@
-"""One federation on its stream, beside persistence and beside itself without the game."""
+"""One federation on its stream, compared with persistence and with itself without the game."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nashcast.federation.lookback.paper_loop import PaperLoopFactory
 from nashcast.federation.records import Replay
 from nashcast.records.runs import may_overwrite, write_run
 
-# Steps of an online run between two reports of how far it is.
+# Steps of an online run between two progress reports.
 _CHUNK = 50
 COMPILED, ONLINE = "compiled", "online"
 Progress = Callable[[int, int], None]
@@ -35,9 +35,9 @@ class Outcome(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A stream through a federation. agents in the replay are the members of the federation.
+    """A federation's run over a stream. The replay's agents are the members of the federation.
 
-    engine: compiled, or online: step by step.   reason: why it was not compiled, if it could have been.
+    engine: compiled, or online (step by step).   reason: why a compiled run was not possible.
     absences: steps each agent sat out.   ahead: forecasts (steps, horizon, y_dim) if the horizon is above 1.
     """
 
@@ -84,7 +84,7 @@ def outcome_of(
     config: Described, stream: Stream, names: list[str], result: Replay, found: dict[str, Any],
     more: dict[str, np.ndarray], command: str,
 ) -> Outcome:  # fmt: skip
-    """names: whose forecasts the result holds.   found: what else the summary says.   more: arrays to keep besides."""
+    """names: members whose forecasts the result holds.   found: more of the summary.   more: further arrays."""
     base = persistence_error(stream)
     summary = {
         "mse": result.mse,
@@ -118,7 +118,7 @@ def outcome_of(
 
 
 def beside(config: Config) -> dict[str, Config]:
-    """The same agents without the game, by what distinguishes them from the federation."""
+    """The same agents without the game, by a label of the difference."""
     found = {}
     if config.game:
         found["no game"] = without_game(config)
@@ -128,7 +128,7 @@ def beside(config: Config) -> dict[str, Config]:
 
 
 def notes(summary: dict) -> list[str]:
-    """What a reader of the record should know beside its numbers."""
+    """Notes on the numbers, for a reader of the record."""
     base = summary["persistence_mse"]
     beside = [
         f"{name}: {'diverges' if diverged(error, base) else f'MSE {error:.3g}'}"
@@ -146,7 +146,7 @@ def save(outcome: Outcome, folder: str | Path) -> Path:
 
 
 def check_folder(folder: str | Path, config: Config, *, overwrite: bool) -> None:
-    """Before a long run: that its record can be written here, and is not in place of another's."""
+    """Check before a long run that its record can be written here and replaces no other record."""
     folder = Path(folder)
     if not overwrite and not may_overwrite(folder, config.settings()):
         got = f"{folder}, which holds a record of other settings or a damaged one"
@@ -158,16 +158,16 @@ def check_folder(folder: str | Path, config: Config, *, overwrite: bool) -> None
             pass
     except OSError as error:
         got = f"{folder}, which cannot be written ({error.strerror})"
-        raise InvalidInput("--output", got, "Pass a folder that can, or --no-record.") from None
+        raise InvalidInput("--output", got, "Pass a writable folder, or --no-record.") from None
     finally:
-        # As it was: a run that fails leaves no empty folders.
+        # Removes the folders made here: a failed run leaves no empty folders.
         with suppress(OSError):
             for place in made:
                 place.rmdir()
 
 
 def run_stream(make: Maker, stream: Stream, progress: Progress | None = None) -> Ran:
-    """The whole stream through a fresh federation: in compiled code where that is possible, else step by step."""
+    """Run a fresh federation over the whole stream: in compiled code where possible, else step by step."""
     # A run may diverge: that is a result, not a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         federation, reason = make(), ""
@@ -176,8 +176,8 @@ def run_stream(make: Maker, stream: Stream, progress: Progress | None = None) ->
                 result = replay(federation, stream.inputs, stream.targets)
                 return Ran(_scored(result, stream), COMPILED)
             except Exception as error:
-                # Rewriting the past, moments that depend on the window, missing inputs, a black box that raises:
-                # whatever stops the compiled run, online the agents concerned sit out, or the same error comes again.
+                # Causes: rewriting the past, window-dependent moments, missing inputs, a black box that raises.
+                # In the online run the agents concerned sit out, or the same error is raised.
                 reason = str(error) if isinstance(error, NashcastError) else f"{type(error).__name__}: {error}"
             federation = make()
         result, ahead = _online(federation, stream, progress)
@@ -191,13 +191,13 @@ def _online(federation: Federation, stream: Stream, progress: Progress | None) -
         if progress is not None and t % _CHUNK == 0:
             progress(t, steps)
         federation.predict_one(x)
-        said = federation.present
-        assert said is not None
-        now = said.forecast[0], said.weights, said.own
-        ahead.append(said.forecast)
+        pending = federation.present
+        assert pending is not None
+        now = pending.forecast[0], pending.weights, pending.own
+        ahead.append(pending.forecast)
         federation.learn_one(x, y)
-        for kept, value in zip((forecasts, weights, own), now, strict=True):
-            kept.append(value)
+        for rows, value in zip((forecasts, weights, own), now, strict=True):
+            rows.append(value)
     if progress is not None:
         progress(steps, steps)
     several = np.array(ahead) if federation.horizon > 1 else None
@@ -215,19 +215,19 @@ def horizon_errors(ahead: np.ndarray, targets: np.ndarray) -> list[float]:
 
 
 def persistence_ahead(stream: Stream, horizon: int) -> np.ndarray:
-    """The last target again, for all of the next steps."""
+    """The last target as forecast of all next steps."""
     return np.repeat(stream.persistence[:, None], horizon, axis=1)
 
 
 def error_of(forecasts: np.ndarray, targets: np.ndarray) -> float:
-    """Mean over steps and targets; infinite where the forecasts are not numbers any more."""
+    """Mean over steps and targets; infinite for non-finite forecasts."""
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.mean((forecasts - targets) ** 2))
     return error if np.isfinite(error) else float("inf")
 
 
 def agent_errors(result: Replay, stream: Stream) -> list[float]:
-    """Of each agent's own forecasts as it made them within the federation."""
+    """Mean squared error of each agent's own forecasts within the federation."""
     return [error_of(result.agents[:, i], stream.targets) for i in range(result.agents.shape[1])]
 
 
@@ -236,10 +236,10 @@ def persistence_error(stream: Stream) -> float:
 
 
 def diverged(error: float, persistence: float) -> bool:
-    """A million times worse than persistence, or no number at all."""
+    """Whether an error is a million times that of persistence, or not finite."""
     return not error < 1e6 * (persistence or 1.0)
 
 
 def skill(error: float, persistence: float) -> float | None:
-    """1 - error / persistence: what part of persistence's error is gone; None where there was none."""
+    """1 - error / persistence; None if persistence makes no error."""
     return 1.0 - error / persistence if persistence > 0.0 else None

@@ -1,4 +1,4 @@
-"""Many settings of one federation, each on several seeds: run once each, saved as they finish, ranked honestly."""
+"""Sweeps: many settings of one federation, each on several seeds, saved as they finish and ranked on a tuning part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nashcast.runs.sweep_grid import SweepConfig, choices, parse_sweep, split_at
 
 
 class Scored(NamedTuple):
-    """A stream, the number of first steps that are for tuning, and its digest."""
+    """A stream, the number of its first steps used for tuning, and its digest."""
 
     stream: Stream
     split: int | None
@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a sweep is to run. choices[i] is what configs[i] differs in."""
+    """All runs of a sweep. choices[i]: the settings in which configs[i] differs."""
 
     sweep: SweepConfig
     base: Config
@@ -51,11 +51,11 @@ class Plan:
         return self.streams[_stream_key(config)]
 
     def runs(self, config: Config) -> list[Run]:
-        """One for each seed."""
+        """One run for each seed."""
         return [run_of(replace(config, seed=seed)) for seed in self.sweep.seeds]
 
     def identity(self) -> dict[str, Any]:
-        """What the results depend on: another sweep may not continue them."""
+        """The settings that the results depend on; a sweep with other settings may not continue them."""
         files: dict[str, Path] = {}
         for config in self.configs:
             files |= files_of(config)
@@ -70,7 +70,7 @@ class Plan:
 
 
 def load_plan(path: str | Path, changes: Mapping[str, Any] | None = None, *, post_hoc: bool = False) -> Plan:
-    """The sweep a TOML file describes. post_hoc: rank on the very steps that are reported, knowingly."""
+    """The sweep a TOML file describes. post_hoc: rank on the same steps that are reported."""
     source, folder = str(path), Path(path).parent
     document = changed(read_toml(path), changes or {}, source)
     federation = {name: value for name, value in document.items() if name not in (*OF_SWEEPS, *OF_SERVICE)}
@@ -83,11 +83,11 @@ def load_plan(path: str | Path, changes: Mapping[str, Any] | None = None, *, pos
         remedy += "steps that are reported, which flatters the winner."
         raise InvalidInput(f"{source}: sweep.tune_until", "nothing", remedy)
     if sweep.tune_until is not None and post_hoc:
-        raise InvalidInput("--post-hoc", "it beside sweep.tune_until", "Leave out one of them.")
+        raise InvalidInput("--post-hoc", "sweep.tune_until with it", "Leave out one of them.")
     found: dict[str, tuple[dict, Config]] = {}
     for choice in choices(sweep, base.seed):
         config = parse(changed(federation, choice, source), source=source, folder=folder)
-        # Settings that come to the same, such as two intervals of no game, are one.
+        # Equivalent settings, such as two intervals of no game, are run once.
         found.setdefault(run_of(config).key, (choice, config))
     streams: dict[str, Scored] = {}
     for _, config in found.values():
@@ -107,14 +107,14 @@ def run_of(config: Config) -> Run:
 
 
 def parts_of(split: int | None) -> dict[str, slice]:
-    """The parts of a stream that are reported, the one that ranks first."""
+    """The reported parts of a stream; the first is the one used for ranking."""
     if split is None:
         return {"all": slice(None)}
     return {"tuning": slice(0, split), "rest": slice(split, None)}
 
 
 def score(config: Config, scored: Scored) -> dict[str, Any]:
-    """One run: its errors on the parts of the stream. Forecasts of the tuning part have seen nothing of the rest."""
+    """One run's errors on the parts of the stream. Forecasts of the tuning part do not depend on the rest."""
     began = time.perf_counter()
     stream, split, _ = scored
     result = run_stream(federation_maker(config, stream), stream).replay
@@ -131,7 +131,7 @@ def persistence(scored: Scored) -> dict[str, float]:
 def run_here(
     plan: Plan, runs: Sequence[Run], results: Results, *, jobs: int | None = None, progress: Progress | None = None
 ) -> None:
-    """All runs that are not done yet, in threads if they are compiled (the paper's), else in processes."""
+    """Do all pending runs, in threads if they are compiled (the paper's), else in processes."""
     compiled = all(config.paper is not None for config in plan.configs) and has_numba()
     tasks = {run.key: (run.config, plan.scored(run.config)) for run in runs}
     run_missing(tasks, _score, results, jobs=jobs, threads=compiled, progress=progress)

@@ -1,4 +1,4 @@
-"""A sweep's runs on the workers of a Dask scheduler: one task for each setting, saved where the sweep keeps them."""
+"""A sweep's runs on the workers of a Dask scheduler: one task for each setting, saved in the sweep's folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _opening = threading.Lock()
 def run_on_cluster(
     plan: Plan, runs: Sequence[Run], results: Results, address: str, *, progress: Progress | None = None
 ) -> None:
-    """All runs that are not done yet. A task whose worker is lost goes to another."""
+    """Do all pending runs. If a worker is lost, another repeats its task."""
     distributed = _distributed()
     done = results.done()
     tasks = _tasks(plan, [run for run in runs if run.key not in done], results)
@@ -35,7 +35,7 @@ def run_on_cluster(
             futures = [client.submit(work, task, pure=False) for task in tasks]
             for future in distributed.as_completed(futures, loop=client.loop):
                 for key, result in _answer(distributed, future).items():
-                    if key not in results.done():  # the worker has another disk than we
+                    if key not in results.done():  # the worker does not share this machine's disk
                         writer.add(key, result)
                     finished += 1
                 if progress is not None:
@@ -46,24 +46,24 @@ def run_on_cluster(
 
 
 def work(task: dict[str, Any]) -> dict[str, Any]:
-    """One setting with its seeds, on a worker. Saves each result before the next run, and returns all."""
+    """Run one setting with its seeds on a worker. Saves each result before the next run, and returns all."""
     try:
         config = parse(task["settings"], source=task["source"], folder=Path(task["folder"]))
         scored = _scored(config, task["tune_until"])
         if scored.digest != task["digest"]:
-            remedy = "Give the workers the same files as the machine that asks them."
+            remedy = "Give the workers the same files as this machine."
             raise InvalidInput(f"{config.source}: stream", "other data on a worker than here", remedy)
         results, writer = _shelf(task["results"])
         known = {} if results is None else results.done()
         answers = {}
         for seed in task["seeds"]:
             run = run_of(replace(config, seed=seed))
-            # Done before its worker was lost, perhaps.
+            # It may have been done before its worker was lost.
             answers[run.key] = known.get(run.key) or score(run.config, scored)
             if writer is not None and run.key not in known:
                 writer.add(run.key, answers[run.key])
     except NashcastError as error:
-        # As text: exceptions that take several arguments do not survive the journey.
+        # As text: exceptions with several arguments cannot be unpickled.
         return {"error": str(error)}
     return answers
 
@@ -91,7 +91,7 @@ def _answer(distributed, future) -> dict[str, Any]:
     try:
         answers = future.result()
     except distributed.scheduler.KilledWorker as error:
-        raise NashcastError(f"a setting was given up after its workers were lost again and again: {error}") from None
+        raise NashcastError(f"a setting failed because its workers were lost repeatedly: {error}") from None
     except Exception as error:
         raise NashcastError(f"a run failed on the cluster: {type(error).__name__}: {error}") from error
     if "error" in answers:
@@ -123,7 +123,7 @@ _shelves: dict[str, tuple[Results, Writer]] = {}
 
 
 def _scored(config: Config, tune_until: float | None) -> Scored:
-    """Opened once in a worker, whatever it is asked."""
+    """The stream, opened once per worker."""
     key = repr((config.stream, config.steps, config.folder, tune_until))
     with _opening:
         if key not in _scored_streams:
@@ -132,7 +132,7 @@ def _scored(config: Config, tune_until: float | None) -> Scored:
 
 
 def _shelf(folder: str) -> tuple[Results | None, Writer | None]:
-    """This worker's own file among the results; None where it does not see the folder."""
+    """This worker's own file among the results; None if it cannot access the folder."""
     with _opening:
         if folder not in _shelves:
             if not (Path(folder) / WHOSE).is_file():

@@ -1,4 +1,4 @@
-"""What a sweep varies: the tables [sweep] and [grid] beside a federation, and the settings they stand for."""
+"""The tables [sweep] and [grid] of a sweep's file, and the settings they generate."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nashcast import seeds
 from nashcast.config.run_schema import Place, options_of, read, read_options, refuse_unknown, table
 
 KINDS = ("grid", "random")
-# Draws in a row that give nothing new before a random sweep takes its settings to be exhausted.
+# Consecutive draws without a new setting after which a random sweep is exhausted.
 _PATIENCE = 1000
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers to draw from, low to high. log: evenly in their logarithm.   whole: whole ones, both ends included."""
+    """A range to draw from, low to high. log: uniform in the logarithm.   whole: integers, both ends included."""
 
     low: float
     high: float
@@ -31,7 +31,7 @@ RANGE = options_of(Range)
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """kind: grid or random.   tune_until: a share of the stream or a number of steps, None if after the fact."""
+    """kind: grid or random.   tune_until: a share of the stream or a number of steps, None for post-hoc ranking."""
 
     kind: str
     samples: int | None
@@ -40,7 +40,7 @@ class SweepConfig:
     varied: Mapping[str, tuple | Range]
 
     def settings(self) -> dict[str, Any]:
-        """In plain values, to tell one sweep from another."""
+        """The settings in plain values, to identify the sweep."""
         varied = {path: vars(v) if isinstance(v, Range) else list(v) for path, v in self.varied.items()}
         own = {"kind": self.kind, "samples": self.samples, "seeds": list(self.seeds), "tune_until": self.tune_until}
         return {**own, "grid": varied}
@@ -50,7 +50,7 @@ SWEEP = options_of(SweepConfig, ("varied",))
 
 
 def parse_sweep(document: Mapping[str, Any], source: str, seed: int) -> SweepConfig:
-    """seed: of the run, where [sweep] names none."""
+    """seed: the run's seed, used if [sweep] names none."""
     place, grid = Place(source, "sweep"), Place(source, "grid")
     given = table(place, document.get("sweep", {}))
     refuse_unknown(place, given, SWEEP, "A sweep")
@@ -73,7 +73,7 @@ def parse_sweep(document: Mapping[str, Any], source: str, seed: int) -> SweepCon
 
 
 def choices(sweep: SweepConfig, seed: int) -> Iterator[dict[str, Any]]:
-    """Settings by dotted name, one dict after the other. Draw k is the same in a sweep of 10 and of 1000."""
+    """Settings by dotted name, one dict each. Draw k is the same in a sweep of 10 and of 1000."""
     if sweep.kind == "grid":
         lists = [v for v in sweep.varied.values() if not isinstance(v, Range)]
         for values in itertools.product(*lists):
@@ -91,7 +91,7 @@ def choices(sweep: SweepConfig, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def split_at(tune_until: float | None, steps: int, source: str) -> int | None:
-    """How many of the first steps are for tuning; None if all are for both."""
+    """Number of first steps used for tuning; None if all steps are both ranked and reported."""
     if tune_until is None:
         return None
     split = round(tune_until * steps) if tune_until < 1 else int(tune_until)
@@ -120,7 +120,7 @@ def _tune_until(place: Place, given: Mapping) -> float | None:
 
 
 def _varied(place: Place, value: Mapping, kind: str, prefix: str) -> Iterator[tuple[str, tuple | Range]]:
-    """Names may be quoted whole, or written as TOML's own dotted keys, which are tables within tables."""
+    """Names may be quoted, or written as TOML's dotted keys, which are nested tables."""
     for name, values in value.items():
         path, here = f"{prefix}{name}", place.at(name)
         if path == "seed" or path.split(".")[0] in ("name", "sweep", "grid"):
@@ -159,5 +159,5 @@ def _drawn(rng, values: tuple | Range) -> Any:
     drawn = math.exp(drawn) if values.log else drawn
     if values.whole:
         return int(min(max(round(drawn), values.low), values.high))
-    # Six digits: what is printed is what was used.
+    # Rounded to six digits, so that the printed value is the one used.
     return float(f"{drawn:.6g}")

@@ -1,4 +1,4 @@
-"""What a sweep found: its settings ranked, with persistence and the federation without its game beside them."""
+"""The result of a sweep: its ranked settings, with persistence and the federation without its game for comparison."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from nashcast.config.paper_settings import OF_GAME
 from nashcast.runs.single_run import diverged, skill
 from nashcast.runs.sweep import Plan, persistence
 
-# Rows of a sweep's table in its record; all settings and errors are there beside it.
+# Rows of a sweep's table in its record; the record also has all settings and errors.
 MOST_ROWS = 200
-# What the first part of a stream, on which settings are ranked, and the second are called in a table.
+# Labels of the parts of a stream in a table.
 _OF_GAME = {"game", "paper.anchored", *(f"paper.{name}" for name in OF_GAME)}
 LABELS = {"tuning": "tuning part", "rest": "scored rest", "all": "all steps"}
 
 
 class Row(NamedTuple):
-    """One setting. errors: by part of the stream, mean over seeds and worst seed.   diverged: how many of its runs."""
+    """One setting. errors: by part of the stream, mean over seeds and worst seed.   diverged: number of such runs."""
 
     choice: dict[str, Any]
     config: Config
@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """rows: best first.   parts: of the stream, the one that ranks first.   runs: how many."""
+    """rows: best first.   parts: of the stream, the ranking one first.   runs: their number."""
 
     rows: list[Row]
     parts: tuple[str, ...]
@@ -41,15 +41,15 @@ class Ranking(NamedTuple):
 
 
 def gameless_runs(plan: Plan, row: Row):
-    """The runs of one setting's agents without the game; the paper's are anchored then."""
+    """The runs of one setting's agents without the game; the paper's agents are then anchored."""
     return plan.runs(without_game(row.config, anchored=True))
 
 
 def rank(plan: Plan, done: Mapping[str, Mapping]) -> Ranking:
-    """By the mean error over seeds on the first part; settings with a run that is no number come last."""
+    """Rank by the mean error over seeds on the first part; settings with a non-finite run come last."""
     rows = [row_of(plan, choice, config, done) for choice, config in zip(plan.choices, plan.configs, strict=True)]
     parts = tuple(rows[0].errors)
-    # Beside persistence, since streams of different lags may have targets of different sizes.
+    # Relative to persistence, since streams of different lags may have targets of different sizes.
     rows.sort(key=lambda row: row.errors[parts[0]][0] / (row.persistence[parts[0]] or 1.0))
     return Ranking(rows, parts, len(rows) * len(plan.sweep.seeds), sum(row.diverged for row in rows))
 
@@ -64,7 +64,7 @@ def row_of(plan: Plan, choice: dict[str, Any], config: Config, done: Mapping[str
 
 
 def table(plan: Plan, ranking: Ranking, gameless: Row, top: int | None = None) -> dict[str, Any]:
-    """As a study's record holds tables."""
+    """The ranking as a table of a study's record."""
     columns = [{"key": "rank", "label": "rank", "kind": "text"}]
     columns += [{"key": path, "label": path, "kind": "text"} for path in plan.sweep.varied]
     for part in ranking.parts:
@@ -99,7 +99,7 @@ def how_ranked(plan: Plan, ranking: Ranking) -> str:
 
 
 def record(plan: Plan, ranking: Ranking, gameless: Row, command: str, seconds: float) -> tuple[dict, dict]:
-    """What is written of a finished sweep: about, with `choices` in ranked order, and their errors, (settings,)."""
+    """The record of a finished sweep: about, with `choices` in ranked order, and their errors, (settings,)."""
     how = how_ranked(plan, ranking)
     about = {
         "name": plan.base.name,

@@ -480,7 +480,7 @@ def test_the_command_reaches_a_running_broker(tmp_path, capsys):
     with broker(folder) as running:
         assert running_broker(folder) == running.pid
         asyncio.run(scenario(running))
-    assert "one is revoked. The broker follows: one is shut out from now on." in capsys.readouterr().out
+    assert "one is revoked. The broker is reloaded: one is refused from now on." in capsys.readouterr().out
     assert running_broker(folder) is None
     assert not reload_broker(folder)
 

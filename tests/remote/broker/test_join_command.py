@@ -79,7 +79,7 @@ def test_misuse(words, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["agent", *words])
     assert caught.value.code == 2
-    assert "write one of the two lines above" in capsys.readouterr().err
+    assert "use one of the two forms above" in capsys.readouterr().err
 
 
 def test_an_agents_file(tmp_path):

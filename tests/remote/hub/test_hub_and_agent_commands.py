@@ -111,7 +111,9 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
     for agent in agents:
         os.kill(agent.pid, signal.SIGTERM if agent is agents[0] else signal.SIGINT)
         assert exit_code(agent) == 0
-    assert re.search(r"desk-1 shares sums\. What has left, in bytes:\n( +\w+ +[\d,]+\n)+", here.said("desk-1.log"))
+    assert re.search(
+        r"desk-1 shares sums\. Bytes sent, by kind of message:\n( +\w+ +[\d,]+\n)+", here.said("desk-1.log")
+    )
     sent = json.loads(here.said("desk-2.log").splitlines()[-1])["sent"]
     assert set(sent) == {"begin", "forecast", "backward", "finish_game", "envelope"}
     assert exit_code(here.hub("--json")) == 0
@@ -131,7 +133,7 @@ def test_a_hub_and_two_agents_from_beginning_to_end(here):
     assert exit_code(here.hub("--fresh", "--set", "seed=5", "--set", "hub.wait=0.3")) == 1
     assert "waiting up to 0.3 s for desk-1, desk-2" in here.said("hub.log")
     assert re.search(
-        r"nashcast: no agent has come within 0\.3 s\. Start them: nashcast agent ENCODER --hub tls://127\.0\.0\.1:\d+/"
+        r"nashcast: no agent has connected within 0\.3 s\. Start them: nashcast agent ENCODER --hub tls://127\.0\.0\.1:\d+/"
         r"tide --name NAME --key FILE\.\n", here.said("hub.log"),
     )  # fmt: skip
 
@@ -150,7 +152,7 @@ def test_a_hub_with_a_broker_of_its_own_is_killed_and_goes_on(here):
         hub.kill()
         hub.join()
     assert exit_code(here.hub(*options)) == 0, here.said("hub.log")
-    assert int(re.findall(r"going on at step (\d+) of 60", here.said("hub.log"))[-1]) >= 30
+    assert int(re.findall(r"continuing at step (\d+) of 60", here.said("hub.log"))[-1]) >= 30
     record = read_run(here.folder / "out")
     assert len(record.arrays["forecasts"]) == 60
     assert record.arrays["present"].all(), here.said("hub.log")
@@ -163,7 +165,7 @@ def test_ctrl_c_stops_a_hub_and_it_goes_on(here):
     wait_until(lambda: (here.folder / "out" / STATE).exists(), "the first step is over")
     os.kill(hub.pid, signal.SIGINT)
     assert exit_code(hub) == 130
-    assert "stopped; the same command goes on where it was (out)" in here.said("hub.log")
+    assert "stopped; the same command continues the run (out)" in here.said("hub.log")
     assert running_broker(here.tide) is None
     assert exit_code(here.hub("--output", "out")) == 0
     record = read_run(here.folder / "out")
@@ -211,7 +213,7 @@ def test_an_agent_ends_in_good_order_while_its_broker_is_away(here):
         here.until_said("desk-1.log", "connection to")
         os.kill(agent.pid, signal.SIGTERM)
         assert exit_code(agent) == 0
-    assert "desk-1 shares sums. What has left, in bytes:" in here.said("desk-1.log")
+    assert "desk-1 shares sums. Bytes sent, by kind of message:" in here.said("desk-1.log")
 
 
 def test_an_agent_s_bad_input(here, capsys, monkeypatch):

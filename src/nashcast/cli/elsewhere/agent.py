@@ -1,4 +1,4 @@
-"""`nashcast agent ENCODER`, `nashcast agent join STRING …`: an agent at its owner's, part of a federation elsewhere."""
+"""`nashcast agent ENCODER`, `nashcast agent join STRING …`: run an agent on its owner's machine for a remote hub."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_to(commands) -> None:
         help="take part in a federation with your own model",
         usage=USAGE,
         description="Take part in a federation with a model that stays on this machine. Only what --share allows is "
-        "sent; --log records every message. Ctrl-C ends it; with --state it continues where it was.",
+        "sent; --log records every message. Ctrl-C stops it; with --state it continues where it stopped.",
     )
     agent.add_argument(
         "words", nargs="+", metavar="ENCODER",
@@ -43,7 +43,7 @@ def add_to(commands) -> None:
         "--inputs",
         type=_inputs,
         metavar="A,B,…",
-        help="joint game: inputs it may see, by position or name (default: all)",
+        help="joint game: inputs the agent may see, by position or name (default: all)",
     )
     agent.add_argument(
         "--share", choices=("joint", "forecasts", "sums", "moments", "features"),
@@ -65,25 +65,25 @@ def add_to(commands) -> None:
         metavar="FILE",
         help="file that records every message sent, one line each (default: none; join: sent.log in its folder)",
     )
-    agent.add_argument("--ridge", type=float, metavar="γ", help="look-back game: ridge of its decoder (default: 1)")
+    agent.add_argument("--ridge", type=float, metavar="γ", help="look-back game: ridge of the decoder (default: 1)")
     agent.add_argument(
         "--decay", type=float, metavar="α", help="look-back game: decay of the window's weights (default: 0)"
     )
     agent.add_argument(
-        "--window", type=int, metavar="N", help="look-back game: steps its decoder learns from (default: 5)"
+        "--window", type=int, metavar="N", help="look-back game: steps the decoder is fitted to (default: 5)"
     )
     agent.add_argument(
         "--forgetting",
         type=float,
         metavar="λ",
-        help="look-back game: forgetting factor up to 1, to learn from all history (default: none)",
+        help="look-back game: forgetting factor up to 1, to fit all history (default: none)",
     )
     agent.add_argument(
         "--seed",
         type=int,
         default=0,
         metavar="N",
-        help="seed of its encoder, combined with its name (default: %(default)s)",
+        help="seed of the encoder, combined with the agent's name (default: %(default)s)",
     )
     agent.add_argument(
         "--set", dest="options", action="append", default=[], type=change, metavar="KEY=VALUE",
@@ -107,7 +107,7 @@ def run(chosen: argparse.Namespace) -> None:
     elif not joins and len(words) == 1 and chosen.hub and chosen.name and chosen.key and not chosen.folder:
         rest = words
     else:
-        chosen.misuse("write one of the two lines above")
+        chosen.misuse("use one of the two forms above")
         return
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     chosen.encoder = rest[0] if rest else None
@@ -147,7 +147,7 @@ def run_agent(chosen: argparse.Namespace) -> None:
         agent = Agent(encoder, name=chosen.name, share=share, inputs=chosen.inputs)
     else:
         agent = PaperAgent(encoder, name=chosen.name, share=share, **settings)
-        print("getting ready; the first time this compiles for up to a minute", file=sys.stderr, flush=True)
+        print("starting; the first start compiles for up to a minute", file=sys.stderr, flush=True)
     print(f"{chosen.name} shares {share}: {SHARE_WORDS[share]}", file=sys.stderr, flush=True)
     with _Log(chosen.log) as log:
         owner = serve_agent(
@@ -169,12 +169,12 @@ def _inputs(text: str) -> list[int | str]:
 
 
 def page(name: str, share: str, sent: Counter[str]) -> str:
-    lines = [f"{name} shares {share}. What has left, in bytes:"]
+    lines = [f"{name} shares {share}. Bytes sent, by kind of message:"]
     return "\n".join(lines + [f"  {kind:20}{count:12,}" for kind, count in sorted(sent.items())])
 
 
 class _Log:
-    """Lines with the time, to a file or nowhere."""
+    """Writes lines with their time to a file; without a path, writes nothing."""
 
     def __init__(self, path: str | None):
         from nashcast.errors import InvalidInput

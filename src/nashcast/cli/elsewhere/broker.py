@@ -1,4 +1,4 @@
-"""`nashcast broker`: the broker of a federation, kept in step with its folder."""
+"""`nashcast broker`: run the broker of a federation, and reload it when its folder changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def add_to(commands) -> None:
         help="run a federation's broker apart from its hub",
         description="Run the broker of a federation: nats-server with the folder's rules. Changed rules and "
         "certificates are reloaded automatically, and invited owners are answered. `nashcast hub` starts its own "
-        "broker where none runs. Ctrl-C ends it.",
+        "broker if none is running. Ctrl-C stops it.",
     )
     broker.add_argument(
         "folder", nargs="?", default=".", metavar="FOLDER", help="folder of the federation (default: current folder)"

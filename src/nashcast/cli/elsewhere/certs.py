@@ -23,23 +23,25 @@ def add_to(commands) -> None:
         "certs",
         help="make development certificates for a broker, its hub and its agents",
         usage=USAGE,
-        description="FOLDER: an authority of your own, and the broker's and the hub's certificates; with --agent, an "
-        "agent's, key included. request: at an agent's owner, a key that stays there and a request to send to the "
-        "operator. sign: at the operator's, the certificate for a request. rotate: a new authority beside "
-        "the old one, which stays trusted until retire drops it. show: what is in a folder, and until when.",
+        description="FOLDER: make a certificate authority and the certificates of broker and hub; with --agent, an "
+        "agent's certificate and key. request: run by an agent's owner, make a key, which stays there, and a request "
+        "to send to the operator. sign: run by the operator, make the certificate for a request. rotate: add a new "
+        "authority; the old one stays trusted until retire drops it. show: list certificates and expiry dates.",
     )
     certs.add_argument(
         "words", nargs="+", metavar="FOLDER", help="folder of the certificates; or one of the commands above"
     )
     certs.add_argument(
         "--host", dest="hosts", action="append", metavar="HOST",
-        help="name or address of the broker; may be repeated (default: those it has, else localhost, 127.0.0.1, ::1)",
+        help="name or address of the broker; may be repeated (default: unchanged, or localhost, 127.0.0.1, ::1)",
     )  # fmt: skip
     certs.add_argument("--agent", metavar="NAME", help="agent to make a certificate for, from the authority in FOLDER")
     certs.add_argument("--folder", metavar="FOLDER", help="request: folder to write to (default: current folder)")
-    certs.add_argument("--days", type=int, metavar="N", help="days certificates are valid (default: 365; rotate: 3650)")
     certs.add_argument(
-        "--overwrite", action="store_true", help="replace certificates; an authority is always kept: see rotate"
+        "--days", type=int, metavar="N", help="validity of certificates in days (default: 365; rotate: 3650)"
+    )
+    certs.add_argument(
+        "--overwrite", action="store_true", help="replace existing certificates, except the authority's: see rotate"
     )
     certs.add_argument("--json", action="store_true", help="print one JSON object")
     certs.set_defaults(run=run, misuse=certs.error)
@@ -55,7 +57,7 @@ def run(chosen: argparse.Namespace) -> None:
     given = [name for name in ("hosts", "agent", "folder", "days", "overwrite") if getattr(chosen, name)]
     wrong = [name for name in given if name not in options[kind]]
     if len(words) != wanted or wrong or (chosen.agent and chosen.hosts):
-        chosen.misuse("write one of the six lines above")
+        chosen.misuse("use one of the six forms above")
     ({"make": run_make} | kinds)[kind](chosen, *words)
 
 
@@ -97,7 +99,7 @@ def run_rotate(chosen: argparse.Namespace, folder: str) -> None:
     if not chosen.json:
         print(f"Send {certs.certificate_path(folder, certs.AUTHORITY)} to all owners. When all have it:")
         print(f"  nashcast certs {folder} --overwrite    # the broker's and the hub's, from the new authority")
-        print("Have the owners' certificates renewed, then drop the old authority:")
+        print("Renew the owners' certificates, then drop the old authority:")
         print(f"  nashcast certs retire {folder}")
 
 
@@ -110,7 +112,7 @@ def run_retire(chosen: argparse.Namespace, folder: str) -> None:
     for each in dropped if not chosen.json else ():
         print(f"dropped the authority {each.fingerprint[:16]}…, valid until {each.expires:%Y-%m-%d}")
     if not dropped and not chosen.json:
-        print(f"{folder} trusts one authority: there is none to drop.")
+        print(f"{folder} trusts one authority; no old authority to drop.")
 
 
 def run_show(chosen: argparse.Namespace, folder: str) -> None:

@@ -17,14 +17,14 @@ def add_to(commands) -> None:
     enroll = commands.add_parser(
         "enroll",
         help="manage the agents of a federation",
-        description="At the hub's operator: invite agents, whose owners then enrol them with one string; list and "
-        "revoke them. By hand: request at an agent's owner, create and add at the operator. A broker that runs from "
-        "the folder on this machine follows at once.",
+        description="The hub's operator invites agents, and their owners enrol them with one string; the operator can "
+        "list and revoke them. By hand: the agent's owner runs request, the operator runs create and add. A broker "
+        "that runs from the folder on this machine is reloaded at once.",
     )
     kinds = enroll.add_subparsers(dest="kind", metavar="WHAT", required=True)
     create = kinds.add_parser(
         "create",
-        help="a federation's folder, with the hub's identity and the broker's configuration",
+        help="make a federation's folder, with the hub's identity and the broker's configuration",
         description="Make a federation's folder: hub.seed (the hub's identity), enrolment.json and nats-server.conf.",
     )
     create.add_argument("folder", metavar="FOLDER", help="folder of the federation")
@@ -34,7 +34,7 @@ def add_to(commands) -> None:
     create.add_argument(
         "--host", default="127.0.0.1", metavar="HOST", help="address the broker listens on (default: %(default)s)"
     )
-    create.add_argument("--port", type=int, default=4222, metavar="N", help="port it listens on (default: %(default)s)")
+    create.add_argument("--port", type=int, default=4222, metavar="N", help="port of the broker (default: %(default)s)")
     create.add_argument(
         "--certs",
         metavar="FOLDER",
@@ -56,15 +56,19 @@ def add_to(commands) -> None:
     )
     create.add_argument(
         "--stream-bytes", type=int, default=256 << 20, metavar="BYTES",
-        help="bytes of inputs kept for absent agents, the oldest dropped first (default: %(default)s)",
+        help="bytes of inputs stored for absent agents, the oldest dropped first (default: %(default)s)",
     )  # fmt: skip
     create.add_argument(
-        "--stream-days", type=int, default=30, metavar="N", help="days for which they are kept (default: %(default)s)"
+        "--stream-days",
+        type=int,
+        default=30,
+        metavar="N",
+        help="days for which these inputs are stored (default: %(default)s)",
     )
     create.set_defaults(run=run_create)
     request = kinds.add_parser(
         "request",
-        help="make an agent's identity, at its owner's",
+        help="make an agent's identity (run by its owner)",
         description="Make an agent's identity: a secret seed in a private file, which stays here, and the public key, "
         "printed and in a file beside it that ends in .pub, for the broker's operator.",
     )
@@ -132,7 +136,7 @@ def run_request(chosen: argparse.Namespace) -> None:
     if chosen.json:
         print_json({"name": chosen.name, "key": chosen.key, "public_key": public_key})
     else:
-        print(f"{chosen.key}: the identity of {chosen.name}, secret, stays here")
+        print(f"{chosen.key}: the secret identity of {chosen.name}; it stays here")
         print(f"Send its public key ({path}) to the broker's operator, who runs:")
         print(f"  nashcast enroll add FOLDER {chosen.name} {public_key}")
 
@@ -149,18 +153,18 @@ def run_add(chosen: argparse.Namespace) -> None:
             remedy = "Pass the file that `nashcast enroll request` wrote, or the key itself."
             raise InvalidInput("public key", f"{public_key}, which cannot be read ({error})", remedy) from None
     enrolment.add(chosen.folder, chosen.name, public_key)
-    _follow(chosen, "enrolled", "gets in")
+    _follow(chosen, "enrolled", "can connect")
 
 
 def run_revoke(chosen: argparse.Namespace) -> None:
     from nashcast.remote.broker.enrolling import enrolment
 
     enrolment.revoke(chosen.folder, chosen.name)
-    _follow(chosen, "revoked", "is shut out")
+    _follow(chosen, "revoked", "is refused")
 
 
 def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
-    """Have a running broker follow, and say whether it does."""
+    """Reload a running broker, and print whether one was reloaded."""
     from nashcast.remote.broker.rules import CONF
     from nashcast.remote.broker.running.process import reload_broker
 
@@ -168,7 +172,7 @@ def _follow(chosen: argparse.Namespace, done: str, then: str) -> None:
     if chosen.json:
         print_json({"name": chosen.name, done: True, "broker_follows": followed})
     elif followed:
-        print(f"{chosen.name} is {done}. The broker follows: {chosen.name} {then} from now on.")
+        print(f"{chosen.name} is {done}. The broker is reloaded: {chosen.name} {then} from now on.")
     else:
         print(f"{chosen.name} is {done}. No broker runs from {chosen.folder} on this machine; {chosen.name} {then}")
         print(f"when one starts, or when `nashcast broker` on another machine sees the new {CONF}.")

@@ -1,4 +1,4 @@
-"""`nashcast hub federation.toml`: the server's side of a federation whose agents are elsewhere."""
+"""`nashcast hub federation.toml`: run the hub of a federation with remote agents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_to(commands) -> None:
         "hub",
         help="run the hub of a federation with remote agents",
         description="Run the hub that a TOML file describes. It sends the steps of its stream to the connected agents, "
-        "through its own broker or a running one. After a stop or a crash the same command continues where it was.",
+        "through its own broker or a running one. After a stop or a crash the same command continues the run.",
     )
     add_file_options(hub)
     hub.add_argument("--fresh", action="store_true", help="start from the beginning, even if a run was interrupted")
@@ -47,7 +47,7 @@ def run(chosen: argparse.Namespace) -> None:
             progress=lambda done, total: progress("steps", done, total),
         )  # fmt: skip
     except KeyboardInterrupt:
-        say(f"stopped; the same command goes on where it was ({folder})")
+        say(f"stopped; the same command continues the run ({folder})")
         raise
     finally:
         progress.clear()
@@ -75,6 +75,8 @@ def page(about: dict) -> str:
     lines.append(f"  since it started: {traffic['turns']} turns, {traffic['down']:,} bytes down, {traffic['up']:,} up")
     games = summary["games"]
     if about["settings"]["game"]:
-        lines.append(f"  since it started: {games['games']} games, {games['fallbacks']} steps without one that was due")
+        lines.append(
+            f"  since it started: {games['games']} games, {games['fallbacks']} steps without a game that was due"
+        )
         lines += [f"    {count} × {reason}" for reason, count in games["why"].items()]
     return "\n".join(lines)

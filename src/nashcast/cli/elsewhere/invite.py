@@ -1,4 +1,4 @@
-"""`nashcast enroll invite`, `approve` and `withdraw`: agents that enrol themselves, with one string each."""
+"""`nashcast enroll invite`, `approve` and `withdraw`: invitations, with which owners enrol their agents."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def add_to(kinds) -> None:
     """kinds: the sub-commands of `nashcast enroll`."""
     invite = kinds.add_parser(
         "invite",
-        help="one string with which an owner enrols an agent: nashcast agent join STRING",
+        help="make an invitation: one string with which an owner enrols an agent",
         description="Print one string, with which an owner enrols the agent NAME once: `nashcast agent join STRING`. "
-        "The first time this makes the federation: its folder, an authority, the broker's and the hub's certificates. "
+        "The first call creates the federation: its folder, an authority, the broker's and the hub's certificates. "
         "`nashcast hub` or `nashcast broker` answers the owner.",
     )
     invite.add_argument("name", metavar="NAME", help="name of the agent")
@@ -26,13 +26,13 @@ def add_to(kinds) -> None:
         help="hours for which the string is valid (default: %(default)g)",
     )
     invite.add_argument("--approve", action="store_true", help="enrol only after `nashcast enroll approve NAME`")
-    first = invite.add_argument_group("the first time")
+    first = invite.add_argument_group("first call, which creates the federation")
     first.add_argument(
         "--federation", metavar="FEDERATION", help="name of the federation (default: name of the folder)"
     )
     first.add_argument(
         "--host", dest="hosts", action="append", default=[], metavar="HOST",
-        help="name or address that owners dial; may be repeated (default: localhost, this machine only)",
+        help="name or address that owners connect to; may be repeated (default: localhost, this machine only)",
     )  # fmt: skip
     first.add_argument("--port", type=int, default=4222, metavar="N", help="port of the broker (default: %(default)s)")
     invite.set_defaults(run=run_invite)
@@ -75,7 +75,7 @@ def run_approve(chosen: argparse.Namespace) -> None:
         print_json({"name": found.name, "approved": True, "public_key": found.request[0]})
     else:
         print(f"{found.name} is approved, with the public key {found.request[0]}")
-        print("Its owner sees the same key. If it is another: nashcast enroll revoke")
+        print("Its owner sees the same key. If the keys differ: nashcast enroll revoke")
 
 
 def run_withdraw(chosen: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`nashcast agent join STRING`: an invited agent enrols itself, and takes part."""
+"""`nashcast agent join STRING`: enrol an invited agent, and run it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-# Files of an invited agent, in its folder: its state (NAME.state), and the log of what it sent.
+# Files of an invited agent, in its folder: its state (NAME.state), and the log of sent messages.
 STATE, LOG = ".state", "sent.log"
-# What a file may not say: who the agent is and where its hub is, the invitation does.
+# Not allowed in a file: the agent's identity and its hub's address come from the invitation.
 _FIXED = ("command", "run", "misuse", "words", "hub", "name", "key", "certs", "folder", "json", "options")
 
 
 def join_with(chosen: argparse.Namespace, text: str) -> None:
-    """Enrol, unless that was done before, and fill in what `nashcast agent` wants to know of the federation."""
+    """Enrol the agent unless it is enrolled already, and set the options of `nashcast agent` that follow from it."""
     from nashcast.remote.owner.join import join
 
     joined = join(text, chosen.folder, wait=chosen.wait, say=_say)

@@ -1,4 +1,4 @@
-"""`nashcast bridge FILE`: observations from NATS subjects and MQTT topics to a service, forecasts back to them."""
+"""`nashcast bridge FILE`: pass observations from NATS and MQTT to a service, and its forecasts back."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def add_to(commands) -> None:
     bridge = commands.add_parser(
         "bridge",
         help="connect a service to NATS and MQTT",
-        description="Post what comes from NATS subjects and MQTT topics to streams of a service, once each, and "
-        "publish their forecasts to subjects and topics.",
+        description="Post messages from NATS subjects and MQTT topics to streams of a service, once each, and "
+        "publish the streams' forecasts to subjects and topics.",
     )
     bridge.add_argument("file", metavar="FILE", type=Path, help="TOML file of servers, subjects and topics")
     bridge.add_argument(
         "--log-format", choices=("text", "json"), default="text",
         help="format of the log on standard error (default: %(default)s)",
     )  # fmt: skip
-    bridge.add_argument("--json", action="store_true", help="print JSON: once when it is connected, once at its end")
+    bridge.add_argument("--json", action="store_true", help="print one JSON object when connected and one at the end")
     bridge.set_defaults(run=main)
 
 

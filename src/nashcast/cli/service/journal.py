@@ -17,7 +17,7 @@ def add_to(commands) -> None:
     kinds = journal.add_subparsers(dest="kind", metavar="WHAT", required=True)
     exported = kinds.add_parser(
         "export", help="write a journal as CSV or Parquet",
-        description="One row a step: inputs, target, forecast, bounds, weights, every agent's forecast.",
+        description="Write one row per step: inputs, target, forecast, bounds, weights, every agent's forecast.",
     )  # fmt: skip
     exported.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the journal")
     exported.add_argument("output", metavar="OUTPUT", type=Path, help="file that ends in .csv or .parquet")
@@ -29,7 +29,7 @@ def add_to(commands) -> None:
     exported.set_defaults(run=run_export)
     checked = kinds.add_parser(
         "check", help="verify all checksums",
-        description="Verify that every entry has its checksum and follows the previous one. Exit code 1 if not.",
+        description="Verify that every entry's checksum is correct and that no entry is missing. Exit code 1 if not.",
     )  # fmt: skip
     checked.add_argument("folder", metavar="FOLDER", type=Path, help="folder of the journal")
     checked.set_defaults(run=run_check)
@@ -49,8 +49,8 @@ def add_to(commands) -> None:
     copied.add_argument("output", metavar="OUTPUT", type=Path, help="new folder")
     copied.set_defaults(run=run_backup)
     replayed = kinds.add_parser(
-        "replay", help="carry a stream's journal to other settings",
-        description="Compute a stream's entries again by the settings of a file, in a new journal, and say which "
+        "replay", help="recompute a stream's journal with other settings",
+        description="Recompute a stream's entries with the settings of a file, in a new journal, and print which "
         "settings differ.",
     )  # fmt: skip
     replayed.add_argument("folder", metavar="OLD", type=Path, help="folder of the journal")
@@ -59,7 +59,7 @@ def add_to(commands) -> None:
     replayed.add_argument(
         "--stream",
         metavar="NAME",
-        help="stream of the old journal (default: the one named as the file, or the only one)",
+        help="stream of the old journal (default: the one with the file's name, or the only one)",
     )
     replayed.set_defaults(run=run_replay)
     for each in (exported, checked, saved, copied, replayed):

@@ -1,4 +1,4 @@
-"""`nashcast serve FOLDER`: federations behind HTTP, one for each stream; `nashcast serve token …`: access tokens."""
+"""`nashcast serve FOLDER`: serve federations over HTTP, one per stream; `nashcast serve token …`: access tokens."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def add_to(commands) -> None:
         "serve",
         help="serve federations over HTTP",
         description="Serve the federations that TOML files describe, one for each stream: observations in, forecasts "
-        "with bounds out, all of them in one journal that survives restarts. `nashcast serve token --help`: tokens.",
+        "with bounds out, all stored in one journal that survives restarts. `nashcast serve token --help`: tokens.",
     )
     serve.add_argument(
         "file", metavar="FOLDER", type=Path,
         help="folder of TOML files with a table [serve], one stream each; or one such file; or: token …",
     )  # fmt: skip
     serve.add_argument(
-        "--workers", type=int, metavar="N", help="processes that compute (default: one for each core)"
+        "--workers", type=int, metavar="N", help="number of worker processes (default: one for each core)"
     )  # fmt: skip
     serve.add_argument(
         "--host",
@@ -36,8 +36,8 @@ def add_to(commands) -> None:
     serve.add_argument("--port", type=int, default=8500, metavar="N", help="port to listen on (default: %(default)s)")
     add_journal(serve)
     serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="file of the certificate chain (default: no TLS)")
-    serve.add_argument("--tls-key", type=Path, metavar="PEM", help="file of its private key")
-    serve.add_argument("--plain-http", action="store_true", help="no TLS beyond this machine: a proxy in front adds it")
+    serve.add_argument("--tls-key", type=Path, metavar="PEM", help="file of the certificate's private key")
+    serve.add_argument("--plain-http", action="store_true", help="no TLS beyond this machine: a reverse proxy adds it")
     serve.add_argument("--no-auth", action="store_true", help="no tokens: every local process has full access")
     serve.add_argument(
         "--max-body",
@@ -47,14 +47,22 @@ def add_to(commands) -> None:
         help="maximum size of a request (default: %(default)s)",
     )
     serve.add_argument(
-        "--rate", type=float, default=5000, metavar="N", help="requests per second and token (default: %(default)s)"
+        "--rate",
+        type=float,
+        default=5000,
+        metavar="N",
+        help="maximum requests per second and token (default: %(default)s)",
     )
     serve.add_argument(
-        "--readers", type=int, default=200, metavar="N", help="readers of the event stream (default: %(default)s)"
+        "--readers",
+        type=int,
+        default=200,
+        metavar="N",
+        help="maximum readers of the event stream (default: %(default)s)",
     )
     serve.add_argument(
         "--history", type=Path, metavar="PATH",
-        help="CSV or Parquet for streams that have no observation yet: a folder of files named as streams, or one file",
+        help="CSV or Parquet history of streams without observations: a folder of files named as streams, or one file",
     )  # fmt: skip
     serve.add_argument(
         "--connections",
@@ -72,7 +80,7 @@ def add_to(commands) -> None:
     )
     serve.add_argument(
         "--accept-changes", action="store_true",
-        help="start even if replay gives numbers other than the recorded ones, as another processor may",
+        help="start even if replay differs from the recorded numbers, as it may on another processor",
     )  # fmt: skip
     serve.add_argument(
         "--webhooks", type=Path, metavar="FILE", help="TOML file of addresses that events are posted to"
@@ -83,7 +91,7 @@ def add_to(commands) -> None:
     )  # fmt: skip
     serve.add_argument("--json", action="store_true", help="print one JSON object when the service is ready")
     serve.set_defaults(run=main)
-    # A federation file of the name `token` is ./token.
+    # A federation file named `token` is passed as ./token.
     serve.nested["token"] = _token_parser()
 
 
@@ -116,9 +124,11 @@ def _token_parser() -> Parser:
     )  # fmt: skip
     add.add_argument("--days", type=float, metavar="N", help="days until it expires (default: never)")
     add.set_defaults(run=token_add)
-    listed = kinds.add_parser("list", help="all tokens", description="All tokens, without their secrets.")
+    listed = kinds.add_parser("list", help="list all tokens", description="List all tokens, without their secrets.")
     listed.set_defaults(run=token_list)
-    revoke = kinds.add_parser("revoke", help="end a token", description="End a token, within a second.")
+    revoke = kinds.add_parser(
+        "revoke", help="revoke a token", description="Revoke a token; it takes effect within a second."
+    )
     revoke.add_argument("name", metavar="NAME", help="name of the token")
     revoke.set_defaults(run=token_revoke)
     for each in (add, listed, revoke):
@@ -183,7 +193,7 @@ def main(chosen: argparse.Namespace) -> None:
 
 
 def _first_tokens(tokens) -> tuple[str, str]:
-    """Tokens to begin with, for all and for the page, for who sits at the terminal: elsewhere they end in a log."""
+    """The first tokens: one for full access, one for the page. Made only at a terminal: elsewhere they end in a log."""
     from nashcast.errors import InvalidInput
 
     if not sys.stdout.isatty():
@@ -193,7 +203,7 @@ def _first_tokens(tokens) -> tuple[str, str]:
 
 
 def _say(chosen: argparse.Namespace, address, service, first: tuple[str, str] | None) -> None:
-    # What follows the # stays in the browser: no request, log or proxy sees it.
+    # The part after # stays in the browser: no request, log or proxy sees it.
     page = address.url + ("/" if first is None else f"/#token={first[1]}")
     if chosen.json:
         made = {} if first is None else {"token": first[0]}
@@ -217,7 +227,7 @@ def token_add(chosen: argparse.Namespace) -> None:
         print_json({"name": chosen.name, "scopes": scopes, "token": secret})
     else:
         print(secret)
-        print("Shown only now; the file keeps its hash.", file=sys.stderr)
+        print("Shown only now; the file stores its hash.", file=sys.stderr)
 
 
 def token_list(chosen: argparse.Namespace) -> None:
@@ -244,4 +254,4 @@ def token_revoke(chosen: argparse.Namespace) -> None:
     if chosen.json:
         print_json({"name": chosen.name, "revoked": True})
     else:
-        print(f"{chosen.name} is revoked; a running service follows within a second.")
+        print(f"{chosen.name} is revoked; a running service applies this within a second.")

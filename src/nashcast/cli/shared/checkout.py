@@ -9,7 +9,7 @@ from types import ModuleType
 
 from nashcast.errors import NashcastError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def from_checkout(folder: str, name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Colours on a terminal, and none anywhere else."""
+"""Colours on a terminal; plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ BOLD, RED, CYAN = "1", "31", "36"
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether escape codes belong on this stream: it is a terminal, and the environment does not forbid them.
+    """Whether the stream takes escape codes: it is a terminal, and the environment does not switch them off.
 
-    NO_COLOR (any text but the empty one) and TERM=dumb switch colours off.
+    A non-empty NO_COLOR and TERM=dumb switch colours off.
     """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
@@ -21,12 +21,12 @@ def coloured(stream: TextIO) -> bool:
 
 
 def paint(text: str, code: str, stream: TextIO | None = None) -> str:
-    """The text in a colour where the stream (standard output) shows colours, else the text as it is."""
+    """The text in a colour if the stream (default: standard output) shows colours, else unchanged."""
     return f"\x1b[{code}m{text}\x1b[0m" if coloured(stream or sys.stdout) else text
 
 
 def title(page: str) -> str:
-    """A page for standard output whose first line with words is bold."""
+    """A page for standard output with its first non-empty line in bold."""
     return re.sub(r"\S[^\n]*", lambda found: paint(found[0], BOLD), page, count=1)
 
 

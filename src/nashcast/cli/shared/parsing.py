@@ -11,9 +11,9 @@ from nashcast.cli.shared.colours import help_page
 
 
 class Misuse(SystemExit):
-    """A command line that cannot be used. Exit code 2; the caller prints it.
+    """An invalid command line. Exit code 2; the caller prints it.
 
-    usage: of the command.   message: what is wrong.   prog: the command's words.
+    usage: the command's usage.   message: the fault.   prog: the command's words.
     """
 
     def __init__(self, prog: str, usage: str, message: str):
@@ -24,7 +24,7 @@ class Misuse(SystemExit):
 class Parser(argparse.ArgumentParser):
     """argparse's parser; sub-commands get the same class.
 
-    nested: parsers that take over when the first word is their name, for a command whose first argument is a file.
+    nested: parsers used if the first word is their name, for a command whose first argument is a file.
     """
 
     def __init__(self, *arguments: Any, **options: Any):
@@ -33,14 +33,14 @@ class Parser(argparse.ArgumentParser):
         self.nested: dict[str, Parser] = {}
 
     def add_subparsers(self, **options: Any) -> Any:
-        """As argparse does, and remembered, to suggest a command for a misspelt one."""
+        """Add sub-commands as argparse does, and store them, to suggest one for a misspelt name."""
         self.commands = super().add_subparsers(**options)
         return self.commands
 
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] of its overloads, the one that is called
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """The arguments; never any rest, as what is unknown here is unknown to every caller."""
+        """The arguments. The rest is always empty: unknown arguments are an error here."""
         words = list(sys.argv[1:] if args is None else args)
         if words and words[0] in self.nested:
             return self.nested[words[0]].parse_known_args(words[1:], namespace)
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
         return chosen, []
 
     def _refuse_unknown_command(self, words: Sequence[str]) -> None:
-        # The parsers that have commands have no option with a value: the first plain word is the command.
+        # Parsers with commands have no option with a value, so the first plain word is the command.
         command = next((word for word in words if not word.startswith("-")), None)
         if self.commands is not None and command is not None and command not in self.commands.choices:
             names = list(self.commands.choices)
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         raise Misuse(self.prog, self.format_usage(), message)
 
     def print_help(self, file: Any = None) -> None:
-        """The help, coloured where it goes to a terminal."""
+        """Print the help, coloured on a terminal."""
         stream: Any = file or sys.stdout
         stream.write(help_page(self.format_help(), stream))
 

@@ -1,4 +1,4 @@
-"""What commands print for other programs: strict JSON; and errors, as text or as JSON."""
+"""Output of commands: strict JSON for other programs, and errors as text or as JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nashcast.cli.shared.colours import RED, paint
 
 
 def print_json(value: Any) -> None:
-    """One line of JSON, with null where a number is not finite: other programs' parsers refuse NaN and Infinity."""
+    """Print one line of JSON, with null for non-finite numbers: strict parsers refuse NaN and Infinity."""
     print(json.dumps(finite(value), allow_nan=False))
 
 
 def print_error(message: str, *, kind: str, code: int, as_json: bool, prog: str = "nashcast") -> None:
-    """An error on standard error. As JSON: one line with its message, its type and the exit code.
+    """Print an error on standard error. As JSON: one line with its message, its type and the exit code.
 
     kind: name of the exception.   code: the exit code.   prog: the command's words.
     """
@@ -27,7 +27,7 @@ def print_error(message: str, *, kind: str, code: int, as_json: bool, prog: str 
 
 
 def finite(value: Any) -> Any:
-    """The same with None where a number is not finite."""
+    """The same value with None for non-finite numbers."""
     if isinstance(value, dict):
         return {name: finite(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

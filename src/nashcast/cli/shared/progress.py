@@ -6,12 +6,12 @@ import sys
 import time
 
 WIDTH = 30
-# Where there is no terminal to draw on, a line every so many seconds keeps a log short.
-_QUIET = 30.0
+# Without a terminal one line is printed per interval, so that a log stays short.
+_LOG_INTERVAL_S = 30.0
 
 
 class Progress:
-    """Called as progress(label, done, total); the time left is guessed from this label's own pace."""
+    """Called as progress(label, done, total); estimates the time left from the pace under this label."""
 
     def __init__(self, shown: bool = True):
         self._shown, self._terminal = shown, sys.stderr.isatty()
@@ -22,7 +22,7 @@ class Progress:
         if label != self._label:
             self._label, self._begun, self._first = label, now, done
         finished = done >= total
-        if not self._shown or (now - self._last < (0.1 if self._terminal else _QUIET) and not finished):
+        if not self._shown or (now - self._last < (0.1 if self._terminal else _LOG_INTERVAL_S) and not finished):
             return
         self._last = now
         pace = (done - self._first) / max(now - self._begun, 1e-9)
@@ -37,7 +37,7 @@ class Progress:
             print(f"\r\x1b[K[{filled:{WIDTH}}] {text}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Leave the line empty, so that what is printed next starts on it."""
+        """Clear the line, so that the next output starts on it."""
         if self._shown and self._terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""`nashcast run` and `nashcast evaluate` on a table of the user's own: options, the backtest, and what is printed."""
+"""`nashcast run` and `nashcast evaluate` on the user's own table: options, the backtest, and the output."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from nashcast.cli.shared.printed import print_json
 from nashcast.cli.shared.progress import Progress
 from nashcast.errors import InvalidInput
 
-_SOME = (1, 2, 3, 6, 12, 24, 48, 96, 168)
+_SHOWN_STEPS = (1, 2, 3, 6, 12, 24, 48, 96, 168)
 
 
 def add_options(command: argparse.ArgumentParser, *, target: bool = True) -> None:
-    """What says which column of a file is what."""
+    """Add the options that assign roles to the columns of a file."""
     group = command.add_argument_group("a CSV or Parquet file of your own")
     if target:
         group.add_argument("--target", type=_names, metavar="COLUMNS", help="columns to forecast, separated by commas")
@@ -25,7 +25,7 @@ def add_options(command: argparse.ArgumentParser, *, target: bool = True) -> Non
     )
     group.add_argument("--date", metavar="COLUMN", help="column of timestamps (default: none, rows are one step apart)")
     group.add_argument(
-        "--horizon", type=int, metavar="N", help="steps ahead (default: 1, or as the file of --agents says)"
+        "--horizon", type=int, metavar="N", help="steps ahead (default: 1, or that of the file of --agents)"
     )
     group.add_argument(
         "--every", metavar="LENGTH", help="length of a step, such as 15min, 1h or 1d (default: the commonest)"
@@ -58,7 +58,7 @@ def _names(text: str) -> list[str]:
 
 
 def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | None) -> tuple[Any, Any]:
-    """The federation after the file, and the result."""
+    """The federation after the last row of the file, and the backtest's result."""
     from nashcast.config.build import maker, text_columns
     from nashcast.config.config import load_live
     from nashcast.federation.federation import Federation
@@ -72,7 +72,7 @@ def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | N
     config = load_live(chosen.agents, changes)
     layout = TableLayout(target, chosen.inputs, chosen.date, objects=text_columns(config), **settings)
     table = read_file(path)
-    layout.read(table)  # so that a misspelt column is reported before anything is made
+    layout.read(table)  # reports a misspelt column before the federation is made
     federation = maker(config, len(target), input_names=sorted(layout.input_names))()
     if not isinstance(federation, Federation):
         raise InvalidInput("--agents", f"the paper's federation in {chosen.agents}", "Leave out its table [paper].")
@@ -88,7 +88,7 @@ def backtest(path: str | Path, chosen: argparse.Namespace, target: list[str] | N
 
 
 def run(chosen: argparse.Namespace) -> None:
-    """`nashcast run FILE --target …`: errors by steps ahead, whom to trust, and the next steps with bounds."""
+    """`nashcast run FILE --target …`: errors by steps ahead, the members' errors, and the next steps with bounds."""
     federation, result = backtest(chosen.file, chosen, chosen.target)
     ahead = federation.forecast()
     if chosen.json:
@@ -105,7 +105,7 @@ def run(chosen: argparse.Namespace) -> None:
 
 
 def evaluate(path: str, chosen: argparse.Namespace) -> None:
-    """`nashcast evaluate --stream FILE --target …`: the federation beside its members, persistence and last season."""
+    """`nashcast evaluate --stream FILE --target …`: compare the federation with its members and naive forecasts."""
     from nashcast.frames.scores import mean, naive_scale
 
     _, result = backtest(path, chosen, _names(chosen.target) if chosen.target else None)
@@ -113,27 +113,27 @@ def evaluate(path: str, chosen: argparse.Namespace) -> None:
     scale = float(mean(naive_scale(y, result.season)))
     methods = {"federation": result.forecasts, "persistence": np.repeat(y[:, None], H, axis=1)}
     if result.season > 1:
-        methods[f"season of {result.season} again"] = _season_again(y, H, result.season)
+        methods[f"last season of {result.season}"] = _last_season(y, H, result.season)
     methods |= {name: result.own[:, i] for i, name in enumerate(result.members)}
-    rows = {name: mean(np.abs(result.errors(said)), axis=(0, 2)) for name, said in methods.items()}
+    rows = {name: mean(np.abs(result.errors(forecast)), axis=(0, 2)) for name, forecast in methods.items()}
     if chosen.json:
         print_json(
             {"season": result.season, "mae": {name: row.tolist() for name, row in rows.items()}, **_plain(result)}
         )
         return
-    some = [h for h in _SOME if h < H] + [H]
+    shown = [h for h in _SHOWN_STEPS if h < H] + [H]
     print(f"mean absolute error by steps ahead, and MASE over all of them (season {result.season})")
-    print(f"  {'':28}" + "".join(f"{h:>11}" for h in some) + f"{'MASE':>11}")
+    print(f"  {'':28}" + "".join(f"{h:>11}" for h in shown) + f"{'MASE':>11}")
     for name, row in rows.items():
-        print(f"  {name[:28]:28}" + "".join(f"{row[h - 1]:11.4g}" for h in some) + f"{float(mean(row)) / scale:11.3f}")
+        print(f"  {name[:28]:28}" + "".join(f"{row[h - 1]:11.4g}" for h in shown) + f"{float(mean(row)) / scale:11.3f}")
 
 
-def _season_again(y: np.ndarray, horizon: int, season: int) -> np.ndarray:
-    said = np.full((len(y), horizon, y.shape[1]), np.nan)
+def _last_season(y: np.ndarray, horizon: int, season: int) -> np.ndarray:
+    forecasts = np.full((len(y), horizon, y.shape[1]), np.nan)
     for h in range(1, horizon + 1):
         back = season * (-(-h // season)) - h
-        said[back:, h - 1] = y[: len(y) - back]
-    return said
+        forecasts[back:, h - 1] = y[: len(y) - back]
+    return forecasts
 
 
 def _plain(result: Any) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _print_metrics(metrics: dict[str, np.ndarray]) -> None:
     names = [name for name in metrics if not name.startswith(("width", "step"))]
     print(f"\n  {'ahead':>6}" + "".join(f"{name:>20}" for name in names))
     H = len(metrics["step"])
-    for h in [one for one in _SOME if one < H] + [H]:
+    for h in [step for step in _SHOWN_STEPS if step < H] + [H]:
         print(f"  {h:>6}" + "".join(f"{metrics[name][h - 1]:20.4g}" for name in names))
 
 

@@ -1,1 +1,1 @@
-"""Other forecasters and rules to stand beside."""
+"""Other forecasters, mixtures and interval rules for comparison."""

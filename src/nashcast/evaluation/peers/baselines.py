@@ -1,4 +1,4 @@
-"""Simple forecasters that stand beside every table; their settings are the same for every stream."""
+"""Simple forecasters, in every table for comparison; their settings are the same for every stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOLT_LEVEL, HOLT_TREND = 0.8, 0.2
 
 
 def mse(forecasts: np.ndarray, targets: np.ndarray) -> float:
-    """Mean squared error over steps and entries; infinite if it is not a finite number."""
+    """Mean squared error over steps and entries; infinite if it is not finite."""
     y = check.of_rank("targets", targets, ("steps", "y_dim"))
     predicted = check.shaped("forecasts", forecasts, y.shape, "(steps, y_dim)")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -36,7 +36,7 @@ def baselines(stream: Stream) -> dict[str, np.ndarray]:
 
 
 def best_baseline(stream: Stream) -> tuple[str, float]:
-    """The name and mean squared error of the baseline that did best, seen afterwards."""
+    """The name and mean squared error of the best baseline in hindsight."""
     errors = {name: mse(forecasts, stream.targets) for name, forecasts in baselines(stream).items()}
     return min(errors.items(), key=lambda item: item[1])
 
@@ -90,7 +90,7 @@ def _seasonal(known: np.ndarray, longest: int, window: int) -> np.ndarray:
         squares[window - 1 + lag :] = (known[lag:] - known[:-lag]) ** 2
         totals = sliding_window_view(squares, window, axis=0).sum(axis=-1)
         terms = np.maximum(1, rows + 1 - np.maximum(lag, rows + 1 - window))
-        # A season is believed only once it has been seen twice.
+        # A season is used only after two full periods.
         believed = lag <= np.maximum(1, (rows + 1) // 2)
         errors[lag - 1, believed] = (totals / terms[:, None])[believed]
     best = 1 + np.argmin(np.where(np.isnan(errors), np.inf, errors), axis=0)
@@ -127,7 +127,7 @@ _RULES: dict[str, Rule] = {
 
 
 def _apply(rule: Rule, inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
-    # Numbers too large to be squared give forecasts that are not finite, and an infinite error, but no warning.
+    # Numbers whose squares overflow give non-finite forecasts and an infinite error, without a warning.
     with np.errstate(over="ignore", invalid="ignore"):
         return rule(inputs, known)
 

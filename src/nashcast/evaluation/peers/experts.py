@@ -13,12 +13,12 @@ from nashcast.federation.federation import Federation
 from nashcast.federation.loop import Loop
 from nashcast.mixing.aggregation import aggregation_rule
 
-# River's rule takes the error in its own units, so what is a fast rate depends on the stream.
+# River's rule takes the error in its own units, so the best rate depends on the stream.
 RATES = (0.01, 1.0, 100.0, 10_000.0)
 
 
 class Experts:
-    """All that the default federation mixes; how it mixes them is not used."""
+    """The experts of the default federation; its weights are not used."""
 
     def __init__(self, problem: Problem, seed: int):
         self._federation = federation_methods.federation(problem, seed)
@@ -33,7 +33,7 @@ class Experts:
 
 
 def expert_forecasts(federation: Federation, x: np.ndarray) -> np.ndarray:
-    """What each expert of a federation forecasts from x, (y_dim, horizon, experts)."""
+    """Forecasts of each expert of a federation from x, (y_dim, horizon, experts)."""
     federation.predict_one(x)
     loop = federation.loop
     assert isinstance(loop, Loop)
@@ -50,8 +50,8 @@ class Weighed:
         self._rule = aggregation_rule(rule, self._experts.count, problem.y_dim)
 
     def predict_one(self, x: np.ndarray) -> np.ndarray:
-        said = self._experts.said(x)
-        return self._rule.weights(None, said) @ said
+        forecasts = self._experts.said(x)
+        return self._rule.weights(None, forecasts) @ forecasts
 
     def learn_one(self, x: np.ndarray, y: np.ndarray) -> None:
         self._rule.learn(self._experts.said(x), y)
@@ -59,13 +59,13 @@ class Weighed:
 
 
 class RiversAverage:
-    """River's EWARegressor over what each expert says; for several targets, one for each."""
+    """River's EWARegressor over the experts' forecasts; one for each target."""
 
     def __init__(self, rate: float, problem: Problem, seed: int):
         from river import base, ensemble
 
         class Says(base.Regressor):
-            """An expert that says what stands under its name."""
+            """An expert that returns the forecast stored under its name."""
 
             def __init__(self, name: str):
                 self.name = name
@@ -82,7 +82,7 @@ class RiversAverage:
             ensemble.EWARegressor([Says(name) for name in names], learning_rate=rate) for _ in range(problem.y_dim)
         ]
         for average in self._averages:
-            # Its weights are all 1 until it learns: the first forecast would be the experts' sum.
+            # River's weights are all 1 until it learns: the first forecast would be the experts' sum.
             average.weights = [1.0 / len(names)] * len(names)
 
     def predict_one(self, x: np.ndarray) -> list[float]:

@@ -1,4 +1,4 @@
-"""Other ways to put intervals round forecasts, to hold `Intervals` against: half-widths (steps,) of one series."""
+"""Other interval methods, to compare with `Intervals`: half-widths (steps,) of one series."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rolling_quantile(residuals: np.ndarray, coverage: float) -> np.ndarray:
 
 
 def gaussian(residuals: np.ndarray, coverage: float) -> np.ndarray:
-    """A normal distribution with a fading variance (RiskMetrics)."""
+    """A normal distribution with an exponentially weighted variance (RiskMetrics)."""
     widths, variance = np.full(len(residuals), np.inf), 0.0
     for t in range(1, len(residuals)):
         variance = residuals[0] ** 2 if t == 1 else FADING * variance + (1.0 - FADING) * residuals[t - 1] ** 2

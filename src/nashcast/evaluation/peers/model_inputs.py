@@ -1,4 +1,4 @@
-"""What the models of other packages are given: the inputs and the last targets, standardised as they come."""
+"""Inputs of the models of other packages: the inputs and the last targets, standardised online."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LAGS = 3
 
 
 class Past:
-    """The features of the present step, and what a model is to forecast from them: the level or its change."""
+    """The features of the present step, and the response to forecast from them: the level or its change."""
 
     def __init__(self, problem: Problem, lags: int = LAGS):
         self.targets = np.repeat(problem.start[None], lags, axis=0)  # newest first
@@ -22,7 +22,7 @@ class Past:
         return self.targets[0]
 
     def features(self, x: np.ndarray) -> np.ndarray:
-        """By the mean and deviation of all steps before this one; 0 where those do not differ."""
+        """Standardise by the mean and deviation of all earlier steps; 0 where those are constant."""
         values = np.concatenate([x, self.targets.ravel()])
         spread = np.sqrt(self._squares / max(self._count, 1))
         return np.divide(values - self._mean, spread, out=np.zeros(len(values)), where=spread > 0.0)

@@ -45,7 +45,7 @@ def on_quadratics(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def on_random_features(inputs: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The last target, the inputs, and ReLU of fixed random combinations of both, standardised as they come."""
+    """The last target, the inputs, and ReLU of fixed random combinations of both, standardised online."""
     x = np.hstack([known, inputs])
     rng = seeds.generator(RANDOM_SEED, "baselines", "random features")
     A = rng.standard_normal((x.shape[1], RANDOM_FEATURES)) / np.sqrt(x.shape[1])
@@ -64,7 +64,7 @@ def _constant(series: np.ndarray) -> np.ndarray:
 
 
 def _lags(series: np.ndarray, count: int) -> np.ndarray:
-    """Each row beside the count - 1 before it, newest first; what lies before the first row is taken equal to it."""
+    """Each row with the count - 1 rows before it, newest first; the first row is repeated before the start."""
     rows = np.arange(len(series))
     return np.hstack([series[np.maximum(rows - lag, 0)] for lag in range(count)])
 
@@ -74,12 +74,12 @@ def _increments(series: np.ndarray) -> np.ndarray:
 
 
 def _centred(series: np.ndarray) -> np.ndarray:
-    """Less its first row, which is known from the start, so that forecasts do not depend on where zero is."""
+    """Subtract the first row, which is known from the start, so that forecasts do not depend on the origin."""
     return series - series[0]
 
 
 def standardised(series: np.ndarray) -> np.ndarray:
-    """Row t less the mean and divided by the standard deviation of rows 0 … t; 0 where those do not differ."""
+    """Row t standardised by the mean and standard deviation of rows 0 … t; 0 where those are constant."""
     x = _centred(series)
     n = np.arange(1, len(x) + 1)[:, None]
     mean = np.cumsum(x, axis=0) / n
@@ -96,8 +96,8 @@ def rls(features: np.ndarray, responses: np.ndarray, *, forgetting: float, ridge
 
     features: $\phi$, shape (steps, features).   responses: $r$, shape (steps - 1, y_dim): none is needed for the last.
     forgetting: $0 < \lambda \le 1$.   ridge: $\rho > 0$. It grows with the features' number d and their mean squares,
-    so that neither their units nor how many there are sets how much they are believed, and does not fade with the data.
-    Row t of the result is $\phi_t\beta_t$; row 0 is 0. Not a number where the squares of the features overflow.
+    so that shrinkage depends neither on their units nor on their number, and it does not fade with the data.
+    Row t of the result is $\phi_t\beta_t$; row 0 is 0. NaN where the squares of the features overflow.
     """
     phi = check.of_rank("features", features, ("steps", "features"))
     r = check.numbers("responses", responses, ("steps - 1", "y_dim"))
@@ -116,7 +116,7 @@ def _rls(phi: np.ndarray, r: np.ndarray, forgetting: float, ridge: float) -> np.
         gram = forgetting * gram + np.outer(phi[t - 1], phi[t - 1])
         cross = forgetting * cross + np.outer(phi[t - 1], r[t - 1])
         power += (phi[t] ** 2 - power) / (t + 1)
-        # A feature that has always been 0 keeps the coefficient 0.
+        # A feature that has always been 0 has the coefficient 0.
         loaded = gram + np.diag(np.where(power > 0.0, ridge * d * power, 1.0))
         try:
             np.linalg.cholesky(loaded)

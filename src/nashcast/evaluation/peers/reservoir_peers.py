@@ -1,4 +1,4 @@
-"""Reservoirpy's reservoir and its nonlinear autoregression, each read out by its recursive least squares."""
+"""Reservoirpy's reservoir and its nonlinear autoregression, each with its recursive least squares as readout."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from nashcast.evaluation.method import Method, Problem
 from nashcast.evaluation.peers.model_inputs import Past
 
 UNITS, RADIUS, RIDGE = 100, 0.9, 0.1
-# More inputs than this enter the products of two without their past.
+# With more inputs than this, products of two use no past inputs.
 MOST_WITH_DELAY = 6
 
 
 class ReadOut:
-    """node >> RLS, taken apart so that the node sees every input once.   change: forecast the target's change."""
+    """node >> RLS, run separately so that the node sees every input once.   change: forecast the target's change."""
 
     def __init__(self, node, forgetting: float, change: bool, problem: Problem):
         from reservoirpy.nodes import RLS
@@ -32,8 +32,8 @@ class ReadOut:
         if not self._begun:
             self._read.initialize(self._state[None], np.zeros((1, self._y_dim)))
             self._begun = True
-        said = np.asarray(self._read.step(self._state), dtype=np.float64).ravel()
-        return said + self._past.last if self._change else said
+        forecast = np.asarray(self._read.step(self._state), dtype=np.float64).ravel()
+        return forecast + self._past.last if self._change else forecast
 
     def learn_one(self, x: np.ndarray, y: np.ndarray) -> None:
         assert self._state is not None

@@ -1,4 +1,4 @@
-"""River's forecasters and regressors. For several targets, one model for each."""
+"""River's forecasters and regressors, one model for each target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.evaluation.peers.model_inputs import Past
 
 
 class Forecasting:
-    """A model of river.time_series: it sees the targets alone."""
+    """A model of river.time_series: it uses the targets only."""
 
     def __init__(self, make: Callable[[], Any], problem: Problem, seed: int):
         self._models = [make() for _ in range(problem.y_dim)]
@@ -45,8 +45,8 @@ class Regressing:
 
     def predict_one(self, x: np.ndarray) -> np.ndarray:
         features = self._named(x)
-        said = np.array([float(model.predict_one(features) or 0.0) for model in self._models])
-        return said + self._past.last if self._change else said
+        forecast = np.array([float(model.predict_one(features) or 0.0) for model in self._models])
+        return forecast + self._past.last if self._change else forecast
 
     def learn_one(self, x: np.ndarray, y: np.ndarray) -> None:
         features, aim = self._named(x), y - self._past.last if self._change else y

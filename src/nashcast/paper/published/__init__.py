@@ -1,1 +1,1 @@
-"""The published code's form: its draws, its game, its departures from the theorem."""
+"""The published code's computation: its draws, its game, its deviations from the theorem."""

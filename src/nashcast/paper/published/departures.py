@@ -1,4 +1,4 @@
-"""What the published code does otherwise than the theorem, as switches; see `published_game`."""
+"""The published code's deviations from the theorem, as switches; see `published_game`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Departures(NamedTuple):
-    """What the published code does otherwise; its own way by default."""
+    """The published code's deviations; all are on by default."""
 
     printed: bool = True
     scrambled: bool = True
@@ -17,7 +17,7 @@ class Departures(NamedTuple):
 
 
 class Sampler(NamedTuple):
-    """How an echo state's expectations are sampled; samples = 0 where all moments are known."""
+    """Sampling of an echo state's expectations; samples = 0 if all moments are known."""
 
     samples: int
     drive: np.ndarray  # A x_t + b over the window, (lookback, agents, y_dim, features)

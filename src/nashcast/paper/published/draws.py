@@ -1,4 +1,4 @@
-"""The published code's random encoders: weights and noise in the order it draws them, and a whole series encoded."""
+"""The published code's random encoders: weights and noise in its drawing order, and the encoding of a whole series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLES = 100  # the paper's number of Monte Carlo samples
 
 
 class Draws(NamedTuple):
-    """Of one run. recurrent is empty for random features."""
+    """The draws of one run. recurrent is empty for random features."""
 
     inputs: np.ndarray  # A, (agents, y_dim, x_dim)
     recurrent: np.ndarray  # B, (agents, y_dim, y_dim)
@@ -33,7 +33,7 @@ class Draws(NamedTuple):
 
 @lru_cache(maxsize=64)
 def draw(model: str, seed: int, agents: int, x_dim: int, y_dim: int, features: int, steps: int) -> Draws:
-    """Agent by agent A, for echo states B, then b; one number an agent that nothing uses; then the steps' noise."""
+    """For each agent A, for echo states B, then b; one unused number per agent; then the steps' noise."""
     normals = TorchNormals(seed)
     A, B, b = [], [], []
     for _ in range(agents):
@@ -47,7 +47,7 @@ def draw(model: str, seed: int, agents: int, x_dim: int, y_dim: int, features: i
 
 
 class Encoded(BuiltEncoder):
-    """A series that is encoded already, to be replayed from its start any number of times."""
+    """An encoded series, which can be replayed from its start any number of times."""
 
     moments_by_step = True
 

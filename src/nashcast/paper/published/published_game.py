@@ -1,11 +1,11 @@
-"""The look-back game as the published code solves it: dense matrices, with its departures from the theorem.
+"""The look-back game as the published code solves it: dense matrices, with its deviations from the theorem.
 
-Departures, each a switch, so that its effect can be measured:
+Deviations, each a switch, so that its effect can be measured:
 - printed: the recursion as the paper prints it, Â(t) without its discount;
 - scrambled: block matrices read out of an (N, N, d, d) array as if it were (N d, N d).
 With both off this is the theorem, in O((N d)³): `solve_game` gives the same at a fraction of the cost.
-One departure has no switch: each expectation of an echo state comes from samples of its own, so that no two of them
-belong together.
+One deviation has no switch: each expectation of an echo state is estimated from its own samples, so that the
+expectations are not consistent with each other.
 All agents have the same number of features and the same settings, as in the paper's experiments.
 """
 
@@ -209,7 +209,7 @@ def _assembled(products, scrambled):
 
 @njit(cache=True)
 def _times(X, Y):
-    """X Y by plain loops: these matrices are small, and compiled code needs no library for them."""
+    """X Y by plain loops: these matrices are small, and compiled code needs no library."""
     out = np.zeros((X.shape[0], Y.shape[1]))
     for a in range(X.shape[0]):
         for e in range(X.shape[1]):
@@ -219,10 +219,10 @@ def _times(X, Y):
     return out
 
 
-# A singular matrix gives what is not finite, and the run counts as diverged: that is a result.
+# A singular matrix gives non-finite numbers, and the run counts as diverged, which is a valid result.
 @njit(cache=True, error_model="numpy")
 def _solve(M, right):
-    """M⁻¹ right in place of right, by elimination with partial pivoting; M is lost."""
+    """Replace right by M⁻¹ right, by elimination with partial pivoting; M is overwritten."""
     n = len(M)
     for c in range(n):
         best = c

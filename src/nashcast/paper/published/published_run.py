@@ -1,4 +1,4 @@
-"""A whole run as the published code makes it: Algorithm 1 with the departures of `published_game`."""
+"""A whole run as in the published code: Algorithm 1 with the deviations of `published_game`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _loop(flat, series, targets, settings, departures, rng, found):
         settings.ridge, settings.decay, settings.window, 0.0, np.zeros((d, d)), np.zeros(d), np.empty((d, d))
     )  # fmt: skip
     last, now, local, presents = np.empty((p, N)), np.empty((N, p)), np.empty((N, p)), np.zeros((R, N, p))
-    # What the server holds of each agent, and what the agent itself goes on from: one thing, unless detached.
+    # The server's copy of each agent's forecast, and the agent's own: equal unless detached.
     served = np.empty((N, p))
     for i in range(N):
         now[i] = targets[0]

@@ -1,7 +1,7 @@
 """The normal numbers that PyTorch's CPU generator gives for a seed, without PyTorch.
 
-The published code draws everything from that generator in double precision. Its engine is the Mersenne Twister; what
-differs from other libraries is how 32-bit words become normals, and that blocks of 16 or more go another way.
+The published code draws everything from that generator in double precision. Its engine is the Mersenne Twister; it
+differs from other libraries in how 32-bit words become normals, and in a separate method for blocks of 16 or more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _BLOCK = 16
 
 
 class TorchNormals:
-    """As `torch.manual_seed(seed)` followed by calls of `torch.randn(…, dtype=torch.float64)`."""
+    """The numbers of `torch.manual_seed(seed)` followed by calls of `torch.randn(…, dtype=torch.float64)`."""
 
     def __init__(self, seed: int):
         self._engine = np.random.MT19937()
@@ -25,7 +25,7 @@ class TorchNormals:
         return flat.reshape(shape)
 
     def draw_rows(self, rows: int, size: int) -> np.ndarray:
-        """`rows` draws of the same small size, one after the other, at once: (rows, size)."""
+        """`rows` consecutive draws of the same small size in one call: (rows, size)."""
         if size >= _BLOCK:
             return np.stack([self._large(size) for _ in range(rows)])
         head = np.array([] if self._kept is None or not rows * size else [self._one()])
@@ -44,8 +44,8 @@ class TorchNormals:
 
     def _one(self) -> float:
         if self._kept is not None:
-            kept, self._kept = self._kept, None
-            return kept
+            second, self._kept = self._kept, None
+            return second
         u1, u2 = self._uniforms(2)
         r, angle = np.sqrt(-2.0 * np.log1p(-u2)), 2.0 * np.pi * u1
         self._kept = float(r * np.sin(angle))

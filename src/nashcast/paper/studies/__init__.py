@@ -1,1 +1,1 @@
-"""The studies of the paper, one to a file."""
+"""The studies of the paper, one per file."""

@@ -18,7 +18,7 @@ RECORDED = ("boc", "ett")
 
 
 def lookback(options: Options) -> Study:
-    """Random features, five agents: the error as the game looks back further. The paper shows its best of three."""
+    """Random features, five agents: error against look-back. The paper shows its best of three seeds."""
     values, seeds = expected()["lookback"]["values"], list(options.seeds)
     settings = {
         (dataset, T): replace(bold("rfn", dataset, 5, True), lookback=T) for dataset in RECORDED for T in values
@@ -67,7 +67,7 @@ def lookback(options: Options) -> Study:
 
 
 def frequency(options: Options) -> Study:
-    """Random features: the error as the game is played more rarely, and the settings tuned for every tenth step."""
+    """Random features: error against the steps between games, and settings tuned for a game every tenth step."""
     values, seeds = expected()["frequency"]["values"], list(options.seeds)
     cases = [(dataset, agents) for dataset in RECORDED for agents in (2, 5)]
     settings = {(*case, every): replace(bold("rfn", *case, True), every=every) for case in cases for every in values}
@@ -111,7 +111,7 @@ def frequency(options: Options) -> Study:
 
 
 def tuned_table(options: Options) -> Table:
-    """The grid of the exchange-rate row with a game at every tenth step: its best, beside the paper's."""
+    """The grid of the exchange-rate row with a game at every tenth step: its best setting and the paper's."""
     printed = expected()["frequency"]["tuned"]
     of = row("rfn", printed["dataset"], printed["agents"], True)
     grid = list(replace(of, grid={**of.grid, "every": [printed["every"]]}).settings())
@@ -138,7 +138,7 @@ def tuned_table(options: Options) -> Table:
 
 
 def weights(options: Options) -> Study:
-    """How the mixture weights move on the concept shift and on the periodic signal, with and without the game."""
+    """The mixture weights on the concept shift and on the periodic signal, with and without the game."""
     arrays, figures, rows = {}, [], []
     if not {"transformer", "esn"} & set(options.models):
         raise InvalidInput("models", ",".join(options.models), "The paper shows weights of transformer and esn.")

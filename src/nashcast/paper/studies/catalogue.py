@@ -31,7 +31,7 @@ from nashcast.records.study import Figure, Line, Panel, Study
 
 
 class Found(NamedTuple):
-    """A study, and its rows as other programs read them."""
+    """A study, and its rows in machine-readable form."""
 
     study: Study
     rows: list[dict]

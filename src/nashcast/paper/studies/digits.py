@@ -1,4 +1,4 @@
-"""Every printed number beside what the published form gives: to how many digits it comes back, or why not."""
+"""Every printed number compared with the published form's: the number of digits that agree, or the reason if fewer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def digits(found: float | None, printed: float) -> int | None:
 
 
 def digits_table(rows: list[dict], searched: Table) -> Table:
-    """rows: of a table of errors, as published.   searched: settings that give what the bold ones do not."""
+    """rows: of a table of errors, as published.   searched: settings that reproduce numbers the bold ones do not."""
     columns = [
         Column("model", "model"), Column("agents", "agents", "int"), Column("dataset", "dataset"),
         Column("game", "game"), Column("printed", "printed", "error"), Column("found", "as published", "error"),

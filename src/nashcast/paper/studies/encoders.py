@@ -1,4 +1,4 @@
-"""The paper's two remarks on echo states: ReLU makes their features grow, and unscaled data silence them."""
+"""The paper's two remarks on echo states: features grow with ReLU, and are zero on unscaled data."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def normalisation(options: Options) -> Study:
         options.tell("normalisation", done, len(cases))
         stream = open_stream(name)
         last = stream.persistence
-        silent, errors, anchored, kept = [], [], [], None
+        silent, errors, anchored, first = [], [], [], None
         for seed in options.seeds:
             draws = draw("esn", seed, 2, stream.inputs.shape[1], stream.targets.shape[1], FEATURES, len(stream.inputs))
             encoders = echo_states(draws, stream.inputs, SETTING.noise, activation)
             silent.append(np.mean([np.all(each.series == 0.0, axis=2).mean() for each in encoders]))
             found = federate(stream, encoders, SETTING.without_game(), seed)
-            kept = found if kept is None else kept
+            first = found if first is None else first
             played = federate(stream, encoders, SETTING, seed)
             errors.append([mse(each.forecasts, stream.targets) for each in (found, played)])
             anchored.append(federate(stream, encoders, SETTING, seed, ANCHORED).mse)
@@ -93,11 +93,11 @@ def normalisation(options: Options) -> Study:
              "activation": activation.replace("_", " "), "silent": float(np.mean(silent)),
              "none": float(none), "game": float(game), "anchored": float(np.mean(anchored)) / naive, "naive": naive}
         )  # fmt: skip
-        assert kept is not None
+        assert first is not None
         for k in range(stream.targets.shape[1]):
             stem = f"{name}.{activation}.{k}"
-            arrays |= {f"{stem}.y": stream.targets[:, k], f"{stem}.server": kept.forecasts[:, k]}
-            arrays |= {f"{stem}.{i}": kept.agents[:, i, k] for i in range(2)}
+            arrays |= {f"{stem}.y": stream.targets[:, k], f"{stem}.server": first.forecasts[:, k]}
+            arrays |= {f"{stem}.{i}": first.agents[:, i, k] for i in range(2)}
             lines = [Line("target", f"{stem}.y"), Line("server", f"{stem}.server")]
             lines += [Line(f"agent {i + 1}", f"{stem}.{i}") for i in range(2)]
             shown = f"{rows[-1]['data']}, {rows[-1]['activation']}, y{k + 1}"

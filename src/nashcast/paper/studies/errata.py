@@ -1,4 +1,4 @@
-"""What each erratum does to the tables: the published code's departures taken back one by one, on the same draws."""
+"""The effect of each erratum on the tables: the published code's deviations corrected one by one, on the same draws."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _transformer_tables(options: Options) -> list[Table]:
 
 
 def _scale_table(options: Options) -> Table:
-    """Erratum 11: ETT divided by its own future maximum, or by what was known."""
+    """Erratum 11: ETT divided by its future maximum, or by the maximum known at the time."""
     rows = []
     for agents in (2, 5):
         setting = bold("rfn", "ett", agents, True)

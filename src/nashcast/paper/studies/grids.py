@@ -1,4 +1,4 @@
-"""The complete search the paper describes: every combination of every grid, and our winners beside its bold ones."""
+"""The paper's complete search: every combination of every grid, and our winners compared with its bold settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.records.study import Column, Study, Table
 
 
 def hyperparameters(options: Options) -> Study:
-    """Tuned after the fact, as in the paper: the winner is the best on the very series it is scored on."""
+    """Tuned after the fact, as in the paper: the winner is the best on the same series it is scored on."""
     lines, runs = [], 0
     for model in options.models:
         for row in rows(model):
@@ -42,13 +42,13 @@ def hyperparameters(options: Options) -> Study:
 
 def _searched(row: Row, options: Options) -> tuple[dict, int]:
     grid, seeds = list(row.settings()), seeds_of(row.model, options)
-    # The bold setting is always in its own grid, but for one of its rows: count it in.
+    # The bold setting of one row is not in its grid: add it.
     everything = list(dict.fromkeys([*grid, row.setting()]))
     tasks = [Task(each, seed, OURS) for each in everything for seed in seeds]
     label = f"{row.model} {row.dataset} {row.agents} {'game' if row.game else 'no game'}"
     found = outcomes(tasks, options, label)
     errors = {each: mean(found, each, seeds) for each in everything}
-    # Ties, to all digits that mean anything, go to the smaller window.
+    # Ties, up to rounding, go to the smaller window.
     winner = min(grid, key=lambda each: (float(f"{errors[each]:.6e}"), each.window))
     bold = errors[row.setting()]
     naive = baseline_errors(replace(row.setting()))[1]["persistence"]

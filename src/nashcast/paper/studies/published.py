@@ -1,4 +1,4 @@
-"""What the published code gives: settings behind the printed numbers, echo states over many seeds, transformers."""
+"""Results of the published code: settings behind the printed numbers, echo states over many seeds, transformers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nashcast.paper.settings import LABELS, Setting, expected, printed_line, row
 from nashcast.paper.studies.table import bold, has_encoders, seeds_of
 from nashcast.records.study import Column, Table
 
-# Half a unit of the last of six printed digits, and rounding of our own.
+# Half a unit of the last of six printed digits, plus rounding.
 SAME_DIGITS = 6e-6
 SHORT_ROUNDS = 1000
 RECORDED = ("boc", "ett")
 
 
 def searched_table(rows: list[dict], options: Options) -> Table:
-    """Rows whose bold setting does not give the printed number: the grid is searched for one that does.
+    """Rows whose bold setting does not give the printed number: searches the grid for one that does.
 
-    Echo states and transformers with the game are left out: their published samples and weights cannot be had.
+    Echo states and transformers with the game are left out: their samples and weights are not published.
     On recorded series each setting is also tried with half of the published length.
     """
     columns = [
@@ -59,7 +59,7 @@ def _searched(missed: dict, options: Options) -> dict:
 
 
 def described(setting: Setting, beside: Setting | None = None) -> str:
-    """The setting in a line; beside another one, only what differs from it."""
+    """The setting in one line; with another setting given, only the differences."""
     names = ("decay", "ridge", "noise", "features", "window", "lookback", "every", "rounds")
     shown = setting.described()
     other = {} if beside is None else beside.described()
@@ -92,7 +92,7 @@ def echo_table(rows: list[dict]) -> Table:
 
 
 def tanh_line(options: Options) -> str:
-    """Which activation the printed echo states had."""
+    """The activation of the printed echo states."""
     setting = bold("esn", "ett", 2, False)
     tanh = replace(setting, activation="tanh")
     seeds = seeds_of("esn", options)
@@ -105,7 +105,7 @@ def tanh_line(options: Options) -> str:
 
 
 def transformer_table(options: Options) -> Table | None:
-    """Transformers pre-trained as the authors did and causally, both scored on what the latter have not seen."""
+    """Transformers pre-trained as the authors did and causally, both scored on data unseen by the latter."""
     lines = []
     for line in expected()["table1"]:
         dataset, agents = line["dataset"], line["agents"]
@@ -138,7 +138,7 @@ def transformer_table(options: Options) -> Table | None:
 
 
 def training_notes() -> list[str]:
-    """What the transformers at hand were trained on."""
+    """The training data of the available transformers."""
     notes = []
     for line in expected()["table1"]:
         if line["model"] != "transformer" or line["agents"] != 5:

@@ -1,4 +1,4 @@
-"""The paper's table of run times, measured again; and what the game costs."""
+"""The paper's table of run times, measured again, and the cost of the game."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def runtime(options: Options) -> Study:
 
 
 def _seconds(setting, seed: int) -> float:
-    # The series is encoded anew: that belongs to a run.
+    # The series is encoded again, since encoding is part of a run.
     runs._encoded.cache_clear()
     draw.cache_clear()
     begun = time.perf_counter()

@@ -15,7 +15,7 @@ from nashcast.paper.runs import ANCHORED, OURS, PUBLISHED, run, stream_of
 from nashcast.paper.settings import LABELS, Setting, expected, row
 from nashcast.records.study import Column, Figure, Line, Panel, Table
 
-# Echo-state games draw samples in an order not worth copying: their published errors are compared over many seeds.
+# The published order of samples in echo-state games is not reproduced: their errors are compared over many seeds.
 ECHO_SEEDS = tuple(range(2024, 2044))
 HOLDS, LOSES, BASELINE = "✓", "✗", "▲"
 MARKS = {
@@ -23,7 +23,7 @@ MARKS = {
     LOSES: "they do not",
     BASELINE: "a simple baseline, or agents anchored without a game, beats both",
 }
-# In pictures: series up to this length are shown from so many steps before their end.
+# Figures show only the last SHOWN steps of series of at most SHORT steps.
 SHORT, SHOWN = 200, 60
 # The paper's picture of each family's forecasts; that of its ratios is the next one.
 PAPER_FIGURES = {"transformer": 1, "rfn": 3, "esn": 5}
@@ -39,12 +39,12 @@ def bold(model: str, dataset: str, agents: int, game: bool) -> Setting:
 
 
 def seeds_of(model: str, options: Options) -> Sequence[int]:
-    """Transformers are not drawn: one run says all."""
+    """One seed for transformers, which are not random."""
     return options.seeds[:1] if model == "transformer" else options.seeds
 
 
 def published_seeds(setting: Setting, options: Options) -> Sequence[int]:
-    """Those asked for, and for echo states with the game many more."""
+    """The given seeds, and for echo states with the game many more."""
     seeds = seeds_of(setting.model, options)
     return tuple(dict.fromkeys((*seeds, *ECHO_SEEDS))) if setting.model == "esn" and setting.game else seeds
 
@@ -161,7 +161,7 @@ def settings_of(rows: list[dict]) -> dict:
 
 
 def summary(rows: list[dict]) -> list[str]:
-    """What the table says, counted."""
+    """Counts that summarise the table."""
     done = [(rows[i], rows[i + 1]) for i in range(0, len(rows), 2) if rows[i]["ours"] is not None]
     if not done:
         return []
@@ -197,7 +197,7 @@ def overlay_figures(options: Options, arrays: dict[str, np.ndarray], agents: int
             for k in range(stream.targets.shape[1]):
                 stem = f"{model}.{dataset}.{k}"
                 title = f"{dataset}, target {k + 1}" if stream.targets.shape[1] > 1 else dataset
-                # Short series swing from step to step: all of them would be a black bar.
+                # Short series oscillate from step to step: at full length they would be a black bar.
                 # The concept shift is smooth, and its shift lies in the middle.
                 cut = len(stream.targets) <= SHORT and dataset != "concept"
                 first = max(len(stream.targets) - SHOWN, 0) if cut else 0

@@ -1,4 +1,4 @@
-"""The validation slices, and the one line of theirs in which the paper's game loses."""
+"""The validation slices, and the one line in which the paper's game loses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nashcast.paper.studies.table import bold, settings_of, summary, table_rows,
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 
 LINE = ("rfn", "boc-validation", 2)
-# As the bold ones, but for six features, bold in the row of five agents: with these the published code does what the
-# paper tells of this line, two good runs and one with wild forecasts.
+# The bold settings, except for six features, bold in the row of five agents: with these the published code behaves as
+# the paper says of this line, two good runs and one with outlying forecasts.
 WILD = Setting(*LINE, decay=0.01, ridge=10, window=2, noise=1, features=6, lookback=2)
 IN_PLACE = Way("published", Departures(scrambled=False))
 

@@ -1,4 +1,4 @@
-"""A study's figures as the page's script draws them: looks, ranges, and numbers packed small."""
+"""A study's figures for the page's script: styles, ranges and packed numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nashcast.records.study import Figure, Panel, Study
 from nashcast.reports.line_styles import INK, looks
 from nashcast.reports.series import Drawable, drawable, few_ticks, legend_labels
 
-# Points of one line, and letters of all lines together: a page stays under 6 MB, most of it plotly.
+# Maximum points of one line and characters of all lines: a page stays under 6 MB, most of it plotly.
 POINTS, LETTERS = 2000, 1_000_000
 _SINGLE = np.finfo(np.float32)
 
@@ -47,7 +47,7 @@ def plots(study: Study) -> dict:
 
 
 def _smallest(values: np.ndarray, distinct: bool) -> str:
-    """Whole numbers as such; others in single precision, seven digits, unless that loses some of them."""
+    """Integers as integers; other numbers in single precision (seven digits), unless that merges distinct values."""
     finite = values[np.isfinite(values)]
     if finite.size == values.size > 0 and (values == np.round(values)).all():
         low, high = values.min(), values.max()
@@ -58,7 +58,7 @@ def _smallest(values: np.ndarray, distinct: bool) -> str:
     sizes = np.abs(finite[finite != 0])
     if sizes.size and not (sizes.min() > _SINGLE.tiny and sizes.max() < _SINGLE.max):
         return "<f8"
-    # Times in seconds since 1970, for one, are too large for single precision to tell a minute from the next.
+    # For example, single precision cannot resolve minutes in seconds since 1970.
     lost = distinct and ((np.diff(values.astype(np.float32)) == 0) & (np.diff(values) != 0)).any()
     return "<f8" if lost else "<f4"
 
@@ -94,7 +94,7 @@ def _panel(panel: Panel, lines: Drawable, names: list[str], pool: Pool) -> dict:
 
 
 def _decades(lines: Drawable) -> float:
-    """Powers of ten that a logarithmic panel spans."""
+    """Number of powers of ten that a logarithmic panel spans."""
     values = np.concatenate([each.y for each in lines.series] or [np.zeros(0)])
     low, high = lines.limits or (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=0.0))
     return float(np.log10(high / low)) if 0 < low < high < np.inf else 1.0

@@ -1,4 +1,4 @@
-"""One self-contained page for a record: tables that sort, figures that zoom, and nothing fetched from anywhere."""
+"""One self-contained page for a record: sortable tables and zoomable figures, without any request."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from nashcast.reports.page.page_plots import plots
 from nashcast.reports.record_study import study_of
 
 PAGE = "report.html"
-# More seeds than this fold away.
+# A longer list of seeds is collapsed.
 _MANY = 24
 # Longer texts in a table are wrapped.
 _LONG = 32
 
 
 def write_page(folder: str | Path, out: str | Path | None = None) -> Path:
-    """Write the page of the record in a folder, there or in `out`."""
+    """Write the page of the record in a folder, to that folder or to `out`."""
     page = html_page(study_of(folder))
     return write_whole(Path(folder if out is None else out) / PAGE, page)
 
 
 def html_page(study: Study) -> str:
-    """The whole page. Its policy lets only its own scripts run and nothing be fetched."""
+    """The whole page. Its content security policy allows only its own scripts and no requests."""
     scripts = [_plotly()] if study.figures else []
     scripts.append(_ours("page.js"))
     sections = [_tables(study.tables), _figures(study.figures), _repeat(study)]
@@ -92,13 +92,13 @@ def _plotly() -> str:
 def _policy(scripts: Iterable[str]) -> str:
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{each}'" for each in hashes)
-    # Plotly writes styles as it draws, and makes pictures to save from the drawing itself.
+    # Plotly writes styles when it draws, and saves images from the drawing.
     rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
 def _data(drawn: dict) -> str:
-    """As JSON inside the page, where nothing in it can end the element."""
+    """JSON inside the page, escaped so that it cannot end the element."""
     text = json.dumps(drawn, separators=(",", ":"), allow_nan=False)
     text = text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
     return f'<script type="application/json" id="plots">{text}</script>'
@@ -168,7 +168,7 @@ def _class(column: Column, shown: str = "") -> str:
 
 
 def _cell(value, column: Column) -> str:
-    """`data-value` is what the column is sorted by; what diverges counts as infinite."""
+    """`data-value` is the sort key; diverged values count as infinite."""
     shown = cell(value, column.kind)
     order = ""
     if shown not in (MISSING, ""):
