@@ -10,6 +10,7 @@ from nashcast.service.journal.journal import Journal
 from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.writer import Failed, Writer
 from nashcast.service.streams.intake import Item
+from nashcast.service.streams.placement import OneMachine
 from nashcast.service.streams.publishing import keep_snapshot
 from nashcast.service.streams.registry import read_file, registered
 from nashcast.service.streams.service import Service
@@ -33,9 +34,10 @@ class Running:
         except BaseException:
             self.journal.close()
             raise
-        self.service = Service([declared], self.folder, tokens=None)
+        self.service = Service(OneMachine([declared]), self.folder, tokens=None)
         self.service.journal = self.journal
-        self.writer = self.service.writer = Writer(self.journal, lambda new: None, lambda reported: None)
+        append = lambda groups: self.journal.append([(stream.journal, entries) for stream, entries in groups])  # noqa: E731
+        self.writer = self.service.writer = Writer(self.journal, append, lambda new: None, lambda reported: None)
         self.writer.start()
         self.core = WorkerCore(self.folder, self._hear, lambda: [{"do": "kept", "stream": self.stream.id}])
         self.core.handle(

@@ -11,6 +11,8 @@ from nashcast.cli.shared.parsing import Parser
 from nashcast.cli.shared.printed import print_json
 
 TOKENS = "tokens.json"
+# Beneath the journal's folder: the copy of the cluster's log that a machine works from.
+CACHE = "cache"
 
 
 def add_to(commands) -> None:
@@ -89,10 +91,29 @@ def add_to(commands) -> None:
         "--log-format", choices=("text", "json"), default="text",
         help="format of the log on standard error (default: %(default)s)",
     )  # fmt: skip
+    _add_cluster(serve)
     serve.add_argument("--json", action="store_true", help="print one JSON object when the service is ready")
     serve.set_defaults(run=main)
     # A federation file named `token` is passed as ./token.
     serve.nested["token"] = _token_parser()
+
+
+def _add_cluster(serve) -> None:
+    serve.add_argument(
+        "--cluster", metavar="URLS",
+        help="nats://HOST:PORT of brokers with JetStream, commas between: machines that name the same ones share the "
+        "streams (default: this machine alone)",
+    )  # fmt: skip
+    serve.add_argument(
+        "--partitions", type=int, default=16, metavar="N",
+        help="partitions of a cluster's log, when it is made (default: %(default)s)",
+    )  # fmt: skip
+    serve.add_argument(
+        "--replicas", type=int, default=3, metavar="N",
+        help="brokers that hold a cluster's log, when it is made (default: %(default)s)",
+    )  # fmt: skip
+    serve.add_argument("--cluster-credentials", type=Path, metavar="FILE", help="NATS credentials file (default: none)")
+    serve.add_argument("--cluster-ca", type=Path, metavar="PEM", help="authority of the brokers' certificates")
 
 
 def add_journal(command) -> None:
@@ -154,6 +175,7 @@ def main(chosen: argparse.Namespace) -> None:
     from nashcast.service.http.server import Address, bind, check_address, serve
     from nashcast.service.snapshots.warm_start import history_files, warm_start
     from nashcast.service.streams.limits import Limits
+    from nashcast.service.streams.placement import OneMachine
     from nashcast.service.streams.registry import read_files
     from nashcast.service.streams.service import Service
 
@@ -163,7 +185,7 @@ def main(chosen: argparse.Namespace) -> None:
     names = [each.name for each in declared]
     history = {} if chosen.history is None else history_files(chosen.history, names)
     workers = len(os.sched_getaffinity(0)) if chosen.workers is None else chosen.workers
-    check.integer("workers", workers, min=1, max=1000)
+    check.integer("workers", workers, min=1 if chosen.cluster is None else 0, max=1000)
     limits = Limits(
         check.integer("max-body", chosen.max_body, min=1000), check.number("rate", chosen.rate, min=1.0),
         check.integer("readers", chosen.readers, min=0),
@@ -178,18 +200,36 @@ def main(chosen: argparse.Namespace) -> None:
         service.deliveries = start_deliveries(hooks, service.folder)
         await warm_start(service, history)
 
+    placement, folder = OneMachine(declared), chosen.journal
+    if chosen.cluster is not None:
+        placement, folder = _in_cluster(chosen, declared, works=workers > 0), chosen.journal / CACHE
     listener = bind(address)
     address = address._replace(port=listener.getsockname()[1])
     try:
         first = None if tokens is None or tokens.all() else _first_tokens(tokens)
         service = Service(
-            declared, chosen.journal, tokens=tokens, limits=limits, workers=workers,
+            placement, folder, tokens=tokens, limits=limits, workers=workers,
             accept_changes=chosen.accept_changes, after_start=after_start,
         )  # fmt: skip
         service.open()
         serve(service, address, listener, lambda: _say(chosen, address, service, first))
     finally:
         listener.close()
+
+
+def _in_cluster(chosen: argparse.Namespace, declared, *, works: bool):
+    from nashcast.errors import InvalidInput
+    from nashcast.service.cluster.node import ClusterNode
+    from nashcast.service.cluster.settings import read_settings
+
+    if chosen.history is not None:
+        remedy = "Post it to the running cluster: Client.stream(NAME).send(rows)."
+        raise InvalidInput("history", "a history with a cluster", remedy)
+    settings = read_settings(
+        chosen.cluster, partitions=chosen.partitions, replicas=chosen.replicas,
+        credentials=chosen.cluster_credentials, ca_file=chosen.cluster_ca,
+    )  # fmt: skip
+    return ClusterNode(settings, declared, works=works)
 
 
 def _first_tokens(tokens) -> tuple[str, str]:
@@ -212,6 +252,8 @@ def _say(chosen: argparse.Namespace, address, service, first: tuple[str, str] | 
         return
     count = len(service.streams)
     what = next(iter(service.streams)) if count == 1 else f"{count} streams"
+    if chosen.cluster is not None:
+        what = f"as a machine of the cluster at {chosen.cluster.rpartition('@')[2]}"
     print(f"serving {what} at {address.url}; journal: {service.folder}; stop with Ctrl-C")
     if first is not None:
         print(f"a first token, with scope admin, shown only now: {first[0]}")

@@ -28,7 +28,17 @@ def make_app(service: Service) -> Callable:
             await service.stop()
 
     router = Router([*page, *routes(service)], redirect_slashes=False, lifespan=lifespan)
+    public = (*PUBLIC, *(route.path for route in page if "{" not in route.path))
+    return Guard(_routed(router), service.tokens, service.limits.rate, service.answers, public)
 
+
+def forwarded_app(service: Service) -> Callable:
+    """The same handlers, for requests whose tokens and rates another machine has checked."""
+    router = Router(routes(service), redirect_slashes=False)
+    return Guard(_routed(router), None, float("inf"), service.answers)
+
+
+def _routed(router: Router) -> Callable:
     async def routed(scope, receive, send) -> None:
         # With it the router raises where nothing fits, instead of answering in words of its own.
         scope["app"] = router
@@ -37,8 +47,7 @@ def make_app(service: Service) -> Callable:
         except HTTPException as error:
             raise _refused(scope, error) from None
 
-    public = (*PUBLIC, *(route.path for route in page if "{" not in route.path))
-    return Guard(routed, service.tokens, service.limits.rate, service.answers, public)
+    return routed
 
 
 def _refused(scope, error: HTTPException) -> Refused:

@@ -8,6 +8,7 @@ from nashcast.service.http.sse import TooManyReaders
 from nashcast.service.journal.schema import JournalDamaged, JournalUnwritable
 from nashcast.service.journal.writer import Busy, Failed
 from nashcast.service.streams.intake import Conflict
+from nashcast.service.streams.placement import LogAway
 from nashcast.service.streams.views import encoded
 
 # A call of something that is not there is not a contradiction.
@@ -35,6 +36,8 @@ def refusal(error: Exception) -> Refused | None:
         return Refused(400, "not_json", str(error))
     if isinstance(error, Busy):
         return Refused(503, "busy", str(error), {"Retry-After": "1"})
+    if isinstance(error, LogAway):
+        return Refused(503, "cluster_away", str(error), {"Retry-After": "1"})
     if isinstance(error, TooManyReaders):
         return Refused(503, "too_many_readers", "every place of the event stream is taken. Try again later.")
     if isinstance(error, Failed):

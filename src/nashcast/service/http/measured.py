@@ -25,6 +25,8 @@ async def measured(service: Service) -> list[str]:
     now = time.monotonic()
     add(metric("up_seconds", "gauge", "Seconds since the process began.", [(one, time.time() - service.began)]))
     add(metric("ready", "gauge", "1 if observations are taken.", [(one, float(service.not_ready() is None))]))
+    for name, figure in service.placement.figures().items():
+        add(metric(name, "gauge", "Of this machine in its cluster.", [(one, figure)]))
     kinds = [({"kind": kind}, float(count)) for kind, count in writer.counts.items()]
     add(metric("journal_total", "counter", "Entries accepted, repeated, refused; commits; snapshots.", kinds))
     spent = [({"in": what}, seconds) for what, seconds in writer.seconds.items()]

@@ -23,10 +23,10 @@ async def read_json(request: Request, limits: Limits) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "not_json", f"content-type: got {kind[:60] or 'nothing'!r}. Pass application/json.")
-    return parse_json(await _body(request, limits))
+    return parse_json(await read_body(request, limits))
 
 
-async def _body(request: Request, limits: Limits) -> bytes:
+async def read_body(request: Request, limits: Limits) -> bytes:
     most = limits.body
     length = request.headers.get("content-length", "")
     if _WHOLE.fullmatch(length) and int(length) > most:

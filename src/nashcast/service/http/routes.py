@@ -66,9 +66,10 @@ def routes(service: Service) -> list[Route]:
 
 def _scoped(handler: Handler, scope: str | None, service: Service) -> Handler:
     async def answer(request: Request) -> Response:
-        if scope is not None:
+        if scope is not None and not request.scope.get("forwarded"):
             allow(request.scope, scope, service.tokens)
-        return await handler(request)
+        answered = await service.placement.forward(request)
+        return answered or await handler(request)
 
     return answer
 
@@ -225,7 +226,7 @@ class _Api:
         def welcome() -> bool:
             if service.streams.get(stream.name) is not stream:
                 return False
-            if service.tokens is None:
+            if service.tokens is None or token is None:  # or checked by the machine that was asked
                 return True
             now = service.tokens.still(token)
             return now is not None and now.state(time.time()) == "valid"

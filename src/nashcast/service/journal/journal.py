@@ -95,6 +95,15 @@ class Journal:
     def stream(self, number: int) -> StreamJournal:
         return StreamJournal(self, number)
 
+    def fill_stream(self, number: int, before: tuple[int, int], rows: Sequence[EntryRow]) -> StreamJournal:
+        """Entries of a new stream whose earlier ones are not here. before: place and checksum of the last of those."""
+        with self.transaction():
+            self.connection.execute(
+                "UPDATE streams SET seq_before = ?, chain_before = ? WHERE id = ?", (*before, number)
+            )
+            self.connection.executemany(_INSERT_ENTRY, [(number, *row) for row in rows])
+        return self.stream(number)
+
     def change_stream(self, number: int, **values: Any) -> None:
         """Columns of the stream's row; mappings are kept as JSON."""
         cells = [json.dumps(value) if isinstance(value, Mapping) else value for value in values.values()]

@@ -54,6 +54,10 @@ class StreamJournal:
         """Whether an entry is still there."""
         return self._value("SELECT 1 FROM entries WHERE stream = ? AND seq = ?", seq) is not None
 
+    def chain_at(self, seq: int) -> int | None:
+        """The checksum of an entry."""
+        return self._value("SELECT chain FROM entries WHERE stream = ? AND seq = ?", seq)
+
     def first_step(self) -> int | None:
         """The oldest step that is still there."""
         return self._value("SELECT min(step) FROM entries WHERE stream = ? AND kind = 0")

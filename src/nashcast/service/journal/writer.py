@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from nashcast.errors import NashcastError
+from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.journal.entries import Entry
 from nashcast.service.journal.journal import Journal, Recorded
 from nashcast.service.journal.schema import JournalUnwritable
 from nashcast.service.streams.intake import Conflict, Intake, Item, Receipt
+from nashcast.service.streams.placement import Groups, GroupTooLarge, LogAway
 from nashcast.service.streams.stream import Stream
 
 logger = logging.getLogger("nashcast.service")
@@ -57,19 +58,23 @@ def deliver_here(answers: Answers) -> None:
 
 
 class Writer(threading.Thread):
-    """committed: called in this thread with each stream and its new entries once they are durable.
+    """append: makes entries durable and puts them into the journal.
+
+    committed: called in this thread with each stream and its new entries once they are durable.
 
     published: called in this thread with results once they are recorded.
     deliver: called in this thread with futures and their answers; futures of an event loop are set there.
     """
 
     def __init__(
-        self, journal: Journal, committed: Callable[[list[tuple[Stream, list[Entry]]]], None],
+        self, journal: Journal, append: Callable[[Groups], None],
+        committed: Callable[[list[tuple[Stream, list[Entry]]]], None],
         published: Callable[[list[tuple[Stream, dict[str, Any]]]], None],
         deliver: Callable[[Answers], None] = deliver_here, new_future: Callable[[], Any] = Future,
     ):  # fmt: skip
         super().__init__(name="nashcast journal", daemon=True)
-        self._journal, self._committed, self._published = journal, committed, published
+        self._journal, self._append = journal, append
+        self._committed, self._published = committed, published
         self._deliver, self._new_future = deliver, new_future
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._waiting, self._lock = 0, threading.Lock()
@@ -178,10 +183,14 @@ class Writer(threading.Thread):
         new = [(streams[key], intake.entries) for key, intake in intakes.items() if intake.entries]
         if new:
             try:
-                self._journal.append([(stream.journal, entries) for stream, entries in new])
-            except JournalUnwritable as error:
-                # Nothing of the group is there, and what was posted before is as it was.
-                self._trouble(error)
+                self._append(new)
+            except GroupTooLarge as error:
+                self._split(jobs, error)
+                return
+            except (JournalUnwritable, LogAway) as error:
+                # Nothing of the group is in the journal, and what was posted before is as it was.
+                if isinstance(error, JournalUnwritable):
+                    self._trouble(error)
                 refused = [(future, error if _new(answer) else answer) for future, answer in answers]
                 seqs = [job.stream.journal.last if job.stream else 0 for job in jobs]
                 self._deliver(
@@ -204,6 +213,15 @@ class Writer(threading.Thread):
                 for job, (_, answer) in zip(jobs, answers, strict=True)
             ]
         )
+
+    def _split(self, jobs: list[Job], error: GroupTooLarge) -> None:
+        """Half of the posts at a time; one post is stored as a whole or not at all."""
+        if len(jobs) > 1:
+            half = len(jobs) // 2
+            self._commit(jobs[:half])
+            self._commit(jobs[half:])
+            return
+        self._deliver([(jobs[0].future, InvalidInput("body", str(error), "Post fewer observations at once."))])
 
     def _record(self, jobs: list[Job]) -> None:
         current = [

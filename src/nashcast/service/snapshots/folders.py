@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from nashcast.errors import InvalidInput, NashcastError
@@ -24,13 +24,18 @@ def write_snapshot(journal: Path, stream: int, live: Live, seq: int) -> tuple[st
 
     journal: the journal's folder.   seq: place of the entry that was learnt last.
     """
+    return write_folder(journal, f"s{stream}-{seq:012d}", live.save)
+
+
+def write_folder(journal: Path, prefix: str, fill: Callable[[Path], None]) -> tuple[str, str]:
+    """A snapshot folder that is complete or absent. fill: writes the files into an empty folder."""
     home = journal / FOLDER
-    folder = f"s{stream}-{seq:012d}-{secrets.token_hex(4)}"
+    folder = f"{prefix}-{secrets.token_hex(4)}"
     partial = home / f"{folder}.partial"
     try:
         home.mkdir(mode=0o700, exist_ok=True)
         partial.mkdir(mode=0o700)
-        live.save(partial)
+        fill(partial)
         files = {path.name: _digest(path) for path in sorted(partial.iterdir())}
         partial.rename(home / folder)
         _sync(home)

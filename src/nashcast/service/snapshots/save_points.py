@@ -20,6 +20,7 @@ PATIENCE_S = 30.0
 
 
 async def make_save_point(service: Service, stream: Stream, name: str) -> dict[str, Any]:
+    service.placement.check_supported("a save point")
     if stream.state == FAILED:
         raise Failed(f"stream {stream.name} has stopped: {stream.why}")
     seq = await service.writer.ask(lambda: _free(stream, name))
@@ -64,6 +65,7 @@ async def drop_save_point(service: Service, stream: Stream, name: str) -> dict[s
 
 async def restore(service: Service, stream: Stream, name: str) -> dict[str, Any]:
     """Everything after the save point is withdrawn, in the journal and then in memory."""
+    service.placement.check_supported("to restore a save point")
     done = await service.writer.ask(lambda: _restore(service, stream, name))
     # Messages about the new epoch are in the loop's queue before this answer.
     await asyncio.sleep(0)

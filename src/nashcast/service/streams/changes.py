@@ -52,6 +52,7 @@ async def make_stream(service: Service, name: str, document: Any, *, replay: boo
         raise Conflict("of_a_file", f"stream: got {name!r}, which {former.source} describes. Change that file.")
     changed = differences(former.config.settings(), config.settings())
     if changed:
+        service.placement.check_supported("to change a stream's settings")
         await service.writer.ask(lambda: _change(service, former, config, document, changed, replay))
     return Done(False, changed)
 
@@ -60,6 +61,7 @@ async def remove_stream(service: Service, stream: Stream) -> None:
     """Everything of it, in memory and in the journal."""
     if not stream.api:
         raise Conflict("of_a_file", f"stream: got {stream.name!r}, which {stream.source} describes. Remove that file.")
+    await service.writer.ask(lambda: service.placement.remove(stream))
     service.forget_stream(stream)
 
     def remove() -> None:
@@ -75,8 +77,11 @@ def _insert(service: Service, name: str, config: ServedConfig, document: dict[st
     if name in service.streams:
         raise Conflict("name_taken", f"stream: got {name!r}, which was made meanwhile. Ask again.")
     names = member_names_of(config)
+    service.placement.make(name, document)
     journal = service.journal.make_stream(name, config.identity(), config.shape(names), document)
-    service.take_in(Stream(journal, name, config, document, names=names, api=True))
+    stream = Stream(journal, name, config, document, names=names, api=True)
+    service.placement.made(stream)
+    service.take_in(stream)
 
 
 def _change(

@@ -31,6 +31,7 @@ def keep_snapshot(service: Service, stream: Stream, found: dict[str, Any], name:
     retain = stream.config.serve.retain
     if retain is not None and automatic:
         journal.forget(found["step"] - retain, min(each["seq"] for each in automatic[:KEPT]))
+    service.placement.snapshot_kept(stream, found)
     return True
 
 
@@ -56,6 +57,8 @@ def publish(service: Service, reported: list[tuple[Stream, dict[str, Any]]]) -> 
             stream.state = LIVE
             service.forgive(stream)
         announce(service, stream, message["events"])
+        if "standing" in message:
+            service.placement.published(stream)
         _feed(stream, message)
         stream.wake()
 

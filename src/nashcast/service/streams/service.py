@@ -21,12 +21,10 @@ from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import JournalUnwritable
 from nashcast.service.journal.writer import Answers as Delivered
 from nashcast.service.journal.writer import Writer, deliver_here
-from nashcast.service.snapshots.folders import remove_unreferenced
 from nashcast.service.streams.event_readers import EventReaders
 from nashcast.service.streams.limits import DEFAULT_LIMITS, Limits
+from nashcast.service.streams.placement import Placement
 from nashcast.service.streams.publishing import announce, go, keep_snapshot, publish
-from nashcast.service.streams.recorded_forecast import recorded_standing
-from nashcast.service.streams.registry import Declared, registered
 from nashcast.service.streams.settings import ServedConfig
 from nashcast.service.streams.stream import FAILED, LIVE, LOADING, SPARK, Stream
 from nashcast.service.workers.factory import has_foreign_code
@@ -47,11 +45,11 @@ class Service:
     """
 
     def __init__(
-        self, declared: Sequence[Declared], folder: str | Path, *, tokens: TokenFile | None,
+        self, placement: Placement, folder: str | Path, *, tokens: TokenFile | None,
         limits: Limits = DEFAULT_LIMITS, workers: int = 1, accept_changes: bool = False,
         after_start: Callable[[Service], Coroutine[Any, Any, None]] | None = None,
     ):  # fmt: skip
-        self._declared, self.folder, self.tokens, self.limits = declared, Path(folder), tokens, limits
+        self.placement, self.folder, self.tokens, self.limits = placement, Path(folder), tokens, limits
         self._workers, self._accept_changes, self._after_start = workers, accept_changes, after_start
         self.answers = Answers()
         self.began = time.time()
@@ -78,37 +76,27 @@ class Service:
         self.journal = Journal(self.folder)
         try:
             self.reader = JournalReader(self.folder)
-            for stream in registered(self.journal, self._declared):
-                self._add(stream)
-            folders = {each["folder"] for stream in self.journal.streams() for each in self._snapshots(stream.id)}
-            remove_unreferenced(self.folder, folders)
-            for stream in self.streams.values():
-                reader = self.reader.stream(stream.id)
-                stream.remembered(reader.last_targets(SPARK))
-                stream.step = stream.journal.step
-                stream.standing, stream.computed = recorded_standing(reader, stream)
-            self.journal.log("start", f"{len(self.streams)} streams")
+            self.placement.open(self)
         except BaseException:
             self.journal.close()
             raise
 
-    def _snapshots(self, number: int) -> list[dict]:
-        return self.reader.stream(number).snapshots()
-
-    def _add(self, stream: Stream) -> None:
+    def add(self, stream: Stream) -> None:
         self.streams[stream.name], self._by_id[stream.id] = stream, stream
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self.writer = Writer(self.journal, self._committed, self._published, self._deliver, self._loop.create_future)
+        self.writer = Writer(
+            self.journal, self.placement.append, self.committed, self._published, self._deliver,
+            self._loop.create_future,
+        )  # fmt: skip
         self._reading = ThreadPoolExecutor(1, thread_name_prefix="nashcast reading")
         self.writer.start()
         self.pool: list[Worker] = []
         self._running: list[asyncio.Task] = []
         for _ in range(self._workers):
             self._start_worker()
-        for stream in self.streams.values():
-            self._place(stream)
+        await self.placement.start(self)
         if self._after_start is not None:
             self._later = asyncio.create_task(self._after_start(self))
 
@@ -118,7 +106,7 @@ class Service:
         self._running.append(asyncio.create_task(worker.run()))
         return worker
 
-    def _place(self, stream: Stream) -> None:
+    def place(self, stream: Stream) -> None:
         """Streams go to workers by name; one with agents elsewhere or foreign code has a worker of its own."""
         if stream.config.hub is not None or has_foreign_code(stream.config):
             stream.worker = self._start_worker().number
@@ -128,6 +116,7 @@ class Service:
 
     async def stop(self) -> None:
         self.events.stop()
+        await self.placement.stop()
         for delivery in self.deliveries:
             delivery.stop()
         for stream in self.streams.values():
@@ -155,7 +144,7 @@ class Service:
 
     def not_ready(self) -> str | None:
         """Why observations cannot be taken now."""
-        return self.writer.failed or self.writer.unwritable
+        return self.writer.failed or self.writer.unwritable or self.placement.not_ready()
 
     def stuck(self) -> list[int]:
         """Workers that have something to do and have not been heard of for long."""
@@ -213,17 +202,17 @@ class Service:
 
     def take_in(self, stream: Stream) -> None:
         """A stream that is in the journal now. To be called by the thread that writes."""
-        self._loop.call_soon_threadsafe(lambda: (self._add(stream), self._place(stream)))
+        self._loop.call_soon_threadsafe(lambda: (self.add(stream), self.place(stream)))
 
     def changed(self, stream: Stream, config: ServedConfig, document: dict[str, Any], names: list[str]) -> None:
         """Its settings have changed in the journal. To be called by the thread that writes."""
         stream.config, stream.document, stream.names = config, document, names
         self.begin_anew(stream)
 
-    def forget_stream(self, stream: Stream) -> None:
-        """It is no longer served. To be called in the event loop."""
+    def forget_stream(self, stream: Stream, why: str = "it was removed") -> None:
+        """It is no longer served here. To be called in the event loop."""
         del self.streams[stream.name], self._by_id[stream.id]
-        stream.fail("it was removed")
+        stream.fail(why)
         stream.wake()
         self.events.drop(stream)
         self.pool[stream.worker].tell({"do": "drop", "stream": stream.id})
@@ -284,7 +273,7 @@ class Service:
 
     # In the thread that writes.
 
-    def _committed(self, new: list[tuple[Stream, list[Entry]]]) -> None:
+    def committed(self, new: list[tuple[Stream, list[Entry]]]) -> None:
         self._loop.call_soon_threadsafe(go, self, new)
 
     def _published(self, reported: list[tuple[Stream, dict[str, Any]]]) -> None:

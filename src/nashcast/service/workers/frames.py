@@ -60,6 +60,20 @@ class Decoder:
         del self._buffer[:at]
         return found
 
+    @property
+    def unread(self) -> int:
+        """Bytes of a message that is not complete."""
+        return len(self._buffer)
+
+
+def decode(data: bytes, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
+    """The one message that these bytes are."""
+    decoder = Decoder(max_bytes)
+    found = decoder.feed(data)
+    if len(found) != 1 or decoder.unread:
+        raise BadFrame(f"{len(data)} bytes are not one message.")
+    return found[0]
+
 
 def _message(data: bytes, text: int) -> dict[str, Any]:
     at = text
