@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests"
 sys.path[:0] = [str(TESTS / "service"), str(TESTS / "service" / "cluster")]
 
-from clustering import Brokers, Machine, stream_files, until, value  # noqa: E402
+from support.service.clustering import Brokers, Machine, stream_files, until, value  # noqa: E402
 
 SETTINGS = {"seed": 7, "serve": {"x_dim": 1, "y_dim": 1}}
 _TICKS = os.sysconf("SC_CLK_TCK")

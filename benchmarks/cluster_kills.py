@@ -21,9 +21,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests"
-sys.path[:0] = [str(TESTS / "service"), str(TESTS / "service" / "cluster")]
+sys.path[:0] = [str(TESTS)]
 
-from clustering import Kills, logged, undisturbed  # noqa: E402
+from support.service.clustering import Kills, logged, undisturbed  # noqa: E402
 from support.service.served import Served  # noqa: E402
 
 

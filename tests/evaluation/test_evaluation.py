@@ -380,6 +380,17 @@ def test_peers_see_the_past_standardised_and_nothing_else():
     assert past.last == Y[-1]
 
 
+def test_a_digest_of_code_that_is_gone_fails(monkeypatch):
+    evaluation.code_digest.cache_clear()
+    assert evaluation.code_digest(True) != evaluation.code_digest(False)
+    for gone in ("evaluation/none.py", "none/"):
+        evaluation.code_digest.cache_clear()
+        monkeypatch.setattr(evaluation, "_PEERS_CODE", (gone,))
+        with pytest.raises(FileNotFoundError):
+            evaluation.code_digest(False)
+    evaluation.code_digest.cache_clear()
+
+
 def test_the_federation_is_there_and_its_agents_are_diverse():
     assert federation_methods.FEDERATION in all_methods()
     assert len(federation_methods.names()) >= 5

@@ -24,13 +24,10 @@ from nashcast.records.results import Results, settings_key
 SEEDS = (2024, 2025, 2026)
 # Code on which a peer's numbers depend, and further code on which nashcast's numbers depend.
 _PEERS_CODE = (
-    *(f"experiments/evaluation/{name}.py" for name in ("method", "past", "prequential", "scoring", "interval_rivals")),
-    *(f"experiments/evaluation/{name}_peers.py" for name in ("river", "reservoir")),
-    "experiments/baselines.py", "experiments/recursive_least_squares.py", "intervals/",
+    *(f"evaluation/{name}.py" for name in ("method", "prequential", "scoring")), "evaluation/peers/", "intervals/",
 )  # fmt: skip
 _OWN_CODE = (
-    *(f"experiments/evaluation/{name}.py" for name in ("ours", "experts")),
-    "agents/", "encoders/", "federation/", "games/", "mixing/", "seeds.py",
+    "evaluation/federation_methods.py", "agents/", "encoders/", "federation/", "games/", "mixing/", "seeds.py",
 )  # fmt: skip
 
 
@@ -139,8 +136,10 @@ def code_digest(own: bool, more: tuple[Path, ...] = ()) -> str:
     root, found = Path(nashcast.__file__).parent, hashlib.sha256()
     for path in more:
         found.update(path.name.encode() + path.read_bytes())
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if name.startswith(_PEERS_CODE + _OWN_CODE if own else _PEERS_CODE):
-            found.update(name.encode() + path.read_bytes())
+    for part in _PEERS_CODE + _OWN_CODE if own else _PEERS_CODE:
+        files = sorted((root / part).rglob("*.py")) if part.endswith("/") else [root / part]
+        if not files:
+            raise FileNotFoundError(f"the digest of results names {part}, which has no modules")
+        for path in files:
+            found.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return found.hexdigest()[:16]

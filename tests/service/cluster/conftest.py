@@ -2,7 +2,7 @@
 
 import pytest
 
-from clustering import Brokers
+from support.service.clustering import Brokers
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_replica import DOCUMENT, Here, entries
 
 from nashcast.service.cluster import checkpoint
 from nashcast.service.cluster.checkpoint import KEPT, Cut, decode
@@ -10,7 +11,6 @@ from nashcast.service.cluster.settings import partition_of
 from nashcast.service.journal.entries import OBSERVATION
 from nashcast.service.streams.intake import Conflict, Intake, Item
 from nashcast.service.workers import frames
-from test_replica import DOCUMENT, Here, entries
 
 NAMES = [name for name in map(str, range(200)) if partition_of(name, 16) == 4][:3]
 

@@ -9,8 +9,8 @@ from urllib.request import urlopen
 import pytest
 from cluster_kills import measured
 
-from clustering import Brokers, Machine, logged, stream_files, until
 from nashcast.client import ServiceRefused
+from support.service.clustering import Brokers, Machine, logged, stream_files, until
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("NASHCAST_CLUSTER_KILLS", "3"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clustering import free_ports
 from nashcast.remote.broker.running.program import server_program
+from support.service.clustering import free_ports
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "spread-over-machines.md").read_text()
 PORTS = ("6222", "6223", "6224", "4222", "4223", "4224", "8500", "8501", "8502")

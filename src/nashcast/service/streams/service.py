@@ -13,6 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from nashcast.service.events.delivery import Delivery
+from nashcast.service.events.event_readers import EventReaders
 from nashcast.service.http.access.tokens import TokenFile
 from nashcast.service.http.metrics import Answers
 from nashcast.service.journal.entries import Entry
@@ -21,7 +22,6 @@ from nashcast.service.journal.reader import JournalReader
 from nashcast.service.journal.schema import JournalUnwritable
 from nashcast.service.journal.writer import Answers as Delivered
 from nashcast.service.journal.writer import Writer, deliver_here
-from nashcast.service.streams.event_readers import EventReaders
 from nashcast.service.streams.limits import DEFAULT_LIMITS, Limits
 from nashcast.service.streams.placement import Placement
 from nashcast.service.streams.publishing import announce, go, keep_snapshot, publish
