@@ -73,7 +73,7 @@ def run_hub(
         "games": {name: health.get(name, 0) for name in ("games", "fallbacks")} | {"why": health.get("fell back", {})},
     }
     result = Replay(rows.forecasts, rows.weights, rows.agents, error_of(rows.forecasts, stream.targets))
-    more = {"present": rows.present, "step_seconds": rows.seconds}
+    more = {"present": rows.present, "fell_back": rows.fell_back, "step_seconds": rows.seconds}
     return outcome_of(config, stream, names, result, found, more, command)
 
 
@@ -133,7 +133,7 @@ def _steps(federation: Federation, stream: Stream, log: StepLog, pace: float, pr
         assert pending is not None
         present = [i not in pending.absent for i in range(len(pending.own))]
         # Written before the state that marks the step as done: if killed in between, the step is repeated.
-        log.append(pending.forecast[0], pending.weights, pending.own, present, seconds)
+        log.append(pending.forecast[0], pending.weights, pending.own, present, bool(pending.fell_back), seconds)
         federation.learn_one(stream.inputs[t], stream.targets[t])
         if pace:
             time.sleep(max(pace - (time.perf_counter() - began), 0.0))

@@ -57,3 +57,11 @@ def test_units_do_not_matter():
     needed, said = variants(np.random.default_rng(4), wrong=(3.0, -1.0))
     for scale in (1e-9, 1e9):
         assert judged(scale * needed, scale * said).included.tolist() == [False, True]
+
+
+def test_great_harm_in_few_rows_is_not_hidden_by_good_rows():
+    """An agent that does good in 19 rows of 20 and great harm in one is left out; without the harm it is not."""
+    needed, said = variants(np.random.default_rng(5), wrong=(1.0, 1.0))
+    assert judged(needed, said).included.tolist() == [True, True]
+    said[::20, :, 0] += 20.0
+    assert judged(needed, said).included.tolist() == [False, True]

@@ -6,13 +6,13 @@ import pytest
 from nashcast import NashcastError
 from nashcast.remote.hub.lookback.step_log import StepLog
 
-N, P, WIDTH = 3, 2, 2 + 3 + 6 + 3 + 1
+N, P, WIDTH = 3, 2, 2 + 3 + 6 + 3 + 2
 
 
 def row(t):
     rng = np.random.default_rng(t)
     present = rng.random(N) < 0.5
-    return rng.random(P), rng.random(N), rng.random((N, P)), present, rng.random()
+    return rng.random(P), rng.random(N), rng.random((N, P)), present, bool(t % 3), rng.random()
 
 
 def write(path, steps):

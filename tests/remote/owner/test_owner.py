@@ -46,7 +46,7 @@ def everything(owner):
     if owner._begun is None:
         return None
     saved = {name: value.tobytes() for name, value in owner._agent.save().items()}
-    return saved, owner._late, repr(owner._game), repr(owner._begun)
+    return saved, owner._late, repr(owner._game._moves), repr(owner._begun)
 
 
 # What leaves it

@@ -54,6 +54,7 @@ class Hub:
     def sums(self, answer, **changes):
         """As they are if no other agent plays."""
         contribution, leverage = answer.terms
+        contribution = contribution * self.owner._replica._history.scales.change[:, None]
         others = tuple(name for name in self.names if name != "agent-01")
         return Sums(STEPS, others, (), contribution, leverage, None, None)._replace(**changes)
 
@@ -91,6 +92,9 @@ def test_events_out_of_order_are_refused(hub, events, reason):
     [
         ({"leverage": np.zeros((2, 1))}, "sums.leverage: less than this agent's own, which is in it"),
         ({"leverage": np.full((2, 1), 4.5)}, "sums.leverage: got 4.5, expected 0 to 4"),
+        ({"leverage": np.full((2, 1), 0.5)}, "sums.leverage: got other numbers than this agent's terms"),
+        ({"said": np.ones((6, 1, 1))}, "sums.said: got other numbers than this agent's terms, which are all there is"),
+        ({"absent": tuple(f"agent-{i:02}" for i in range(4))}, "sums.said: got other numbers than 0, as no agent is"),
         ({"said": np.full((6, 1, 1), np.nan)}, "sums.said: got a number that is not finite"),
         ({"said": np.full((6, 1, 1), 1e201)}, "sums.said: got 1e+201"),
         ({"said": np.zeros((5, 1, 1))}, "sums.said: got shape (5, 1, 1), expected (6, 1, 1)"),
@@ -164,6 +168,15 @@ def test_a_row_is_added_up_over_one_set_of_agents():
     hub.tell(Input(STEPS, hub.x, np.nan), ask=FORECAST, players=everybody)
     hub.owner._last = None  # as if it did not remember its answer
     assert "another set of agents" in hub.tell(ask=FORECAST, players=everybody - {"agent-02"}).reason
+
+
+def test_a_masked_sum_is_over_all_of_its_agents_or_none():
+    """A hub that names some of them as absent shows sums that it cannot have."""
+    hub = masked_hub()
+    hub.tell(Input(STEPS, hub.x, np.nan), ask=FORECAST, players=frozenset(hub.names))
+    sums = Sums(STEPS, ("agent-03",), (), np.ones((6, 1, 1)), np.full((2, 1), 0.9), None, None)
+    assert "sums.absent: got 1 of 4 agents under masks in one sum" in hub.tell(sums).reason
+    assert hub.tell(sums._replace(absent=())).reason == ""
 
 
 def test_a_key_that_nobody_enrolled_signed_is_refused():

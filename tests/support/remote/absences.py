@@ -3,7 +3,7 @@
 import re
 
 import nashcast as nc
-from support.remote.elsewhere import Twin
+from support.remote.elsewhere import Gameless, Twin
 
 
 class Mortal(Twin):
@@ -32,8 +32,11 @@ class Mortal(Twin):
         return super().forecast(x)
 
 
-def replayed(makes, present, births, inputs, targets, settings):
-    """makes: one for each agent.   present: (steps, agents).   births: by agent, the steps it began anew."""
+def replayed(makes, present, births, inputs, targets, settings, fell_back):
+    """makes: one for each agent.   present: (steps, agents).   births: by agent, the steps it began anew.
+
+    fell_back: (steps,), whether a game was not played to its end.
+    """
 
     def stand(i):
         return lambda: federation.loop.state.forecasts[i]
@@ -42,7 +45,8 @@ def replayed(makes, present, births, inputs, targets, settings):
     for i, make in enumerate(makes):
         away = {t for t in range(len(present)) if not present[t, i]}
         agents.append(Mortal(make, away, births[i], inputs, stand(i)))
-    federation = nc.paper_federation(agents, **settings)
+    abandoned = {t for t in range(len(present)) if fell_back[t]}
+    federation = nc.paper_federation(agents, make_post=lambda opening: Gameless(opening, abandoned), **settings)
     return federation.replay(inputs, targets)
 
 

@@ -5,7 +5,9 @@ import numpy as np
 import nashcast as nc
 from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
+from nashcast.federation.lookback.transport import NoGame, Post
 from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
+from nashcast.remote.hub.told_once import ToldOnce
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.format import pack, unpack
 from nashcast.remote.wire.messages import Reply, Turn
@@ -156,6 +158,42 @@ class Twin:
 
     def __getattr__(self, name):
         return getattr(self._agent, name)
+
+
+class Abandoned(ToldOnce):
+    """Notes the steps whose game is not played to its end. steps: of all hubs together."""
+
+    steps: set[int]
+
+    def check_game(self, now, players):
+        self._noted(now, super().check_game, players)
+
+    def check_syncs(self, now, asked):
+        self._noted(now, super().check_syncs, asked)
+
+    def _noted(self, now, check, what):
+        try:
+            check(now, what)
+        except NoGame:
+            self.steps.add(now.number)
+            raise
+
+
+class Gameless(Post):
+    """Some steps have no game."""
+
+    def __init__(self, opening, steps):
+        super().__init__(opening)
+        self._steps, self._without = steps, False
+
+    def prepare(self, step, x):
+        self._without = step in self._steps
+
+    def players(self):
+        return frozenset() if self._without else super().players()
+
+    def why_nobody(self):
+        return "an agent was lost" if self._without else ""
 
 
 def make_remote(agents, inputs, settings, transport=LocalTransport, **options):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,23 +19,10 @@ from nashcast.agents.protocol import (
     Invitation,
     Sync,
 )
+from nashcast.agents.replay_part import ReplayPart
 from nashcast.encoders.base import BuiltEncoder, BuiltLearner, Encoder, Noise, RowEncoder, input_context
 from nashcast.errors import InvalidInput
 from nashcast.games.lookback.spread import AgentPart
-from nashcast.games.moments.features import EchoParameters, Moments
-
-
-class ReplayPart(NamedTuple):
-    """An agent's part in a compiled replay."""
-
-    features: np.ndarray  # (steps, y_dim, features)
-    moments: Moments | None
-    echo: EchoParameters | None
-    relative: bool
-    ridge: float
-    decay: float
-    window: int
-    forgetting: float  # 0: learn from the window
 
 
 class PaperAgent:
@@ -91,6 +77,11 @@ class PaperAgent:
     def step(self) -> int:
         """How many steps it has learnt or sat out."""
         return self._step
+
+    @property
+    def place(self) -> np.ndarray:
+        """Its own forecast of the present, from which it forecasts."""
+        return self._present
 
     def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
         self._built = self._build(x_dim, len(target))

@@ -61,6 +61,11 @@ def add_to(commands) -> None:
         help="file with the agents' public keys (`nashcast enroll list --toml`): masked games with these agents only",
     )  # fmt: skip
     agent.add_argument(
+        "--least-present", type=int, default=3, metavar="N",
+        help="smallest number of agents in a masked sum. With the number of all agents, hub and all other agents but "
+        "one together learn nothing of this one, and there is no joint game while one is away (default: %(default)s)",
+    )  # fmt: skip
+    agent.add_argument(
         "--log",
         metavar="FILE",
         help="file that records every message sent, one line each (default: none; join: sent.log in its folder)",
@@ -152,7 +157,7 @@ def run_agent(chosen: argparse.Namespace) -> None:
     with _Log(chosen.log) as log:
         owner = serve_agent(
             agent, chosen.hub, key=chosen.key, certs=chosen.certs, state=chosen.state, sent=log,
-            trusted=chosen.trusted, patience=chosen.wait,
+            trusted=chosen.trusted, least_present=chosen.least_present, patience=chosen.wait,
         )  # fmt: skip
     if chosen.json:
         print_json({"name": chosen.name, "share": share, "sent": dict(owner.sent)})

@@ -14,7 +14,8 @@ from contextlib import suppress
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.agents.lookback.paper_agent import PaperAgent, ReplayPart
+from nashcast.agents.lookback.paper_agent import PaperAgent
+from nashcast.agents.replay_part import ReplayPart
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
 from nashcast.federation.lookback.paper_loop import PaperLoopFactory

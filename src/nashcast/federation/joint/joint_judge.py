@@ -10,6 +10,8 @@ _CLIP, _ERROR_MEMORY, _FIRST = 3.0, 0.98, 10
 _GUARD, _LEVERAGE_MEMORY = 2.0, 0.002
 # Forgetting of an agent's worth, and how many standard deviations below 0 it falls before the agent is left out.
 _WORTH_FADING, _WORTH_CLIP, _WORTH_LIMIT = 0.01, 9.0, 0.1
+# Harm counts up to this many times as much as good: a few rows of great harm must not hide among many good ones.
+_HARM = 10.0
 
 
 class Judge:
@@ -58,7 +60,7 @@ class Judge:
                 worth = c * (np.where(self.included, 1.0, -1.0)[:, None] * c + 2.0 * e)
         if np.count_nonzero(np.isnan(worth)):
             worth = np.where(np.isnan(worth), 0.0, worth)
-        worth = np.minimum(np.maximum(worth, -limit), limit)
+        worth = np.minimum(np.maximum(worth, -_HARM * limit), limit)
         mean, squares = self._worth, self._worth_squares
         mean += _WORTH_FADING * (worth - mean)
         worth *= worth

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nashcast import validation as check
 from nashcast.remote.masking.masks import MaskedAgent, MaskRefused, SignedKey, new_key, refusal, sign_key, verify_key
 from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.masking.rule import LEAST
 from nashcast.remote.wire.fixed_point import OutOfRange
 
 _KEY = 32  # bytes of a public key; its signature follows
@@ -23,6 +25,7 @@ class JointMasks:
 
     def __init__(self, name: str, settings: MaskSettings):
         self._name, self._settings = name, settings
+        check.integer("least_present", settings.least, min=LEAST)
         self.known: dict[str, bytes] = {}  # keys as published
         self.renew(-1)
         signed = SignedKey(name, self.public_key[:_KEY], self.public_key[_KEY:])

@@ -217,7 +217,10 @@ class JointOwner:
         present = players_of(told.players, replica.opening.names)
         if self._agent.name not in present:
             return None
-        return self._masks.mask(terms, replica.last_input, f"{told.ask} {self._number}", present, self._told)
+        masked = self._masks.mask(terms, replica.last_input, f"{told.ask} {self._number}", present, self._told)
+        if told.ask == FORECAST:
+            replica.added_up_with(present)
+        return masked
 
     def _said(self, **found) -> Said:
         replica, name = self._replica, self._agent.name

@@ -21,11 +21,15 @@ from nashcast.federation.incoming.public_rows import Lesson, PublicRows, RowEnd
 from nashcast.federation.joint.joint_server import JointServer
 from nashcast.fields import Fields, restore_parts, saved_parts
 from nashcast.remote.wire.format import MalformedMessage
-from nashcast.remote.wire.joint.joint_checks import Form, check_numbers, check_opening, check_shape
+from nashcast.remote.wire.joint.joint_checks import (
+    ROUNDING,
+    Form,
+    check_leverage,
+    check_numbers,
+    check_opening,
+    check_shape,
+)
 from nashcast.remote.wire.joint.joint_messages import Input, Label, LateLabel, Opening, Recalled, Sums
-
-# What one leverage may differ by from the sum that it is in: sums of masked numbers are rounded.
-_ROUNDING = 1e-9
 
 
 class NotAsPublished(NashcastError):
@@ -48,6 +52,29 @@ class _Row(NamedTuple):
     answer: Answer
     late: int  # late labels before its forecast
     sums: Sums | None
+    players: frozenset[str] = frozenset()  # whose masks are in the sum that its terms went into
+
+
+def check_fit(sums: Sums, row: _Row, name: str, names: tuple[str, ...], usual: np.ndarray) -> None:
+    """Raises NotAsPublished for sums that cannot be those of the agents that they name.
+
+    name: of this agent, whose own terms are in the row.   names: of all agents.   usual: change of each target.
+    """
+    own, leverage = row.answer.terms[0] * usual[:, None], row.answer.terms[1]
+    inside = set(names) - {*sums.absent, *sums.excluded}
+    if name in inside and row.answer.reason:
+        raise NotAsPublished(f"sums: this agent sat out of step {sums.step}, and is not named")
+    if name in inside and (sums.leverage < leverage * (1.0 - ROUNDING) - ROUNDING).any():
+        raise NotAsPublished("sums.leverage: less than this agent's own, which is in it")
+    if inside <= {name}:
+        factor = 1.0 if inside else 0.0
+        for field, found, wanted in (("said", sums.said, own), ("leverage", sums.leverage, leverage)):
+            if not np.allclose(found, factor * wanted, rtol=ROUNDING, atol=0.0):
+                whose = "this agent's terms, which are all there is" if inside else "0, as no agent is in them"
+                raise NotAsPublished(f"sums.{field}: got other numbers than {whose}")
+    lost = row.players & set(sums.absent)
+    if lost and lost != row.players:
+        raise NotAsPublished(f"sums.absent: got {len(lost)} of {len(row.players)} agents under masks in one sum")
 
 
 class Replica:
@@ -169,14 +196,8 @@ class Replica:
                 )
             if shape is not None and array is not None:
                 check_numbers(f"sums.{field}", array, shape)
-        inside = self._name not in (*event.absent, *event.excluded)
-        own, most = row.answer.terms[1], self.opening.largest_leverage * len(self.opening.names)
-        if inside and (event.leverage < own * (1.0 - _ROUNDING) - _ROUNDING).any():
-            raise NotAsPublished("sums.leverage: less than this agent's own, which is in it")
-        if (event.leverage < -_ROUNDING).any() or (event.leverage > most * (1.0 + _ROUNDING) + _ROUNDING).any():
-            raise NotAsPublished(f"sums.leverage: got {event.leverage.max():.3g}, expected 0 to {most:g}")
-        if inside and row.answer.reason:
-            raise NotAsPublished(f"sums: this agent sat out of step {event.step}, and is not named")
+        check_leverage("sums.leverage", event.leverage, len(self.opening.names), form)
+        check_fit(event, row, self._name, self.opening.names, usual)
         if event.stopped is not None:
             self._server.take_over(event.stopped)
         if self._name in event.absent:
@@ -184,6 +205,11 @@ class Replica:
         total = Contributions(event.said[:, None], event.leverage[:, None])
         self._server.forecast(total, self._agents.public_now, usual)
         self._row = row._replace(sums=event)
+
+    def added_up_with(self, players: frozenset[str]) -> None:
+        """The terms of the present row leave under masks with these agents."""
+        assert self._row is not None
+        self._row = self._row._replace(players=players)
 
     def _end_row(self, event: Label) -> None:
         self._check_step("label", event.step)

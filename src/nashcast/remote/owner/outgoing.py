@@ -36,6 +36,18 @@ def allowed(agent: PaperAgent, call: Call, result: Any) -> Result:
     return result
 
 
+def anchored_only(results: list[tuple[str, Result]]) -> list[tuple[str, Result]]:
+    """Where a turn asked for the forecast from a given place as well: from there only.
+
+    From two places, the output and the decoder of a forecaster could be solved for.
+    """
+    anchored = [result for kind, result in results if kind == "adopt" and isinstance(result, Answer)]
+    if not anchored or anchored[0].forecast is None:
+        return results
+    place = RemoteAnswer(anchored[0].forecast)
+    return [(kind, place if isinstance(result, RemoteAnswer) else result) for kind, result in results]
+
+
 class Sent:
     """What has left an agent: bytes by kind of call, and a line for each message. write: told each line; may be None.
 

@@ -5,8 +5,9 @@ No network is known here: `Owner.answer` takes the bytes of a turn and gives the
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from nashcast import validation as check
 from nashcast.agents.agent import Agent
 from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer, Sync
@@ -22,10 +22,12 @@ from nashcast.errors import InvalidInput
 from nashcast.federation.paper import as_paper_agent
 from nashcast.federation.saving.double_buffered_file import DoubleBufferedFile
 from nashcast.federation.saving.state_file import read_arrays, write_slot
-from nashcast.remote.hub.lookback.game_order import next_move
 from nashcast.remote.masking.masks import MaskRefused
 from nashcast.remote.masking.owner import MaskSettings, OwnMasks
-from nashcast.remote.owner.outgoing import Sent, allowed, reason_of
+from nashcast.remote.owner.game_moves import GameMoves
+from nashcast.remote.owner.missed_steps import Inputs, inputs_of_missed
+from nashcast.remote.owner.outgoing import Sent, allowed, anchored_only, reason_of
+from nashcast.remote.owner.turn_guard import GameRefused, NotHonest, TurnGuard
 from nashcast.remote.wire.checks import NAME, NAME_WORDS, check_hello, check_turn
 from nashcast.remote.wire.format import PROTOCOL, MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import (
@@ -39,7 +41,6 @@ from nashcast.remote.wire.messages import (
     Forecast,
     Hello,
     Introduced,
-    JoinGame,
     LearnLate,
     Missed,
     Refused,
@@ -51,7 +52,7 @@ from nashcast.remote.wire.messages import (
     kind_of,
 )
 
-Inputs = Callable[[int, int], Sequence[np.ndarray | None]]
+log = logging.getLogger("nashcast.remote")
 # Missed steps made up for in one turn. Who has missed more catches up over several, and sits those out too.
 AT_ONCE = 10_000
 
@@ -84,7 +85,8 @@ class Owner:
         self._begun: Begin | None = None
         self._introduced: Introduced | None = None
         self._late = 0  # the number of the next late label
-        self._game: list[Call] = []  # the moves of the game being played, from join_game on
+        self._game = GameMoves(self._agent, self._masks)
+        self._guard: TurnGuard | None = None
         self._changed = False
         self._last: tuple[bytes, bytes] | None = None  # the last turn of a game, and the reply
         if state is not None and Path(state).is_file():
@@ -132,8 +134,8 @@ class Owner:
         try:
             for call in turn.calls:
                 try:
-                    result = self._unharmed(call, turn.step)
-                except MaskRefused as error:
+                    result = self._unharmed(call, turn)
+                except (MaskRefused, GameRefused) as error:
                     results.append((kind_of(call), Refused(reason_of(error))))
                     break  # it plays no further, but its forecast stands
                 if kind_of(call) in RESULTS:
@@ -144,19 +146,20 @@ class Owner:
         finally:
             if self._changed and self._state is not None:
                 self._keep(self._state)
-        return results
+        return results if self._features() is not None else anchored_only(results)
 
-    def _unharmed(self, call: Call, step: int) -> Any:
+    def _unharmed(self, call: Call, turn: Turn) -> Any:
         """One call. If it fails, the agent is as it was: a black box is asked before anything is written over."""
         before = dict(vars(self._agent))
         try:
-            return self._do(call, step)
+            return self._do(call, turn)
         except Exception:
             vars(self._agent).clear()
             vars(self._agent).update(before)
             raise
 
-    def _do(self, call: Call, step: int) -> Any:
+    def _do(self, call: Call, turn: Turn) -> Any:
+        step = turn.step
         if isinstance(call, Begin):
             return self._begin(call, step)
         if isinstance(call, Close):
@@ -171,9 +174,13 @@ class Owner:
             return self._agent.view()
         # Of a game only the end is kept: who is killed inside one sits that step out.
         self._changed = self._changed or isinstance(call, Forecast | Adopt | FinishGame)
+        assert self._begun is not None and self._guard is not None  # noqa: PT018
         if isinstance(call, Forecast):
+            self._guard.forecast(step, any(isinstance(other, Adopt) for other in turn.calls))
             return self._agent.forecast(call.x)
-        return self._adopt(call.sync) if isinstance(call, Adopt) else self._play(call, step)
+        if isinstance(call, Adopt):
+            return self._adopt(call.sync, step)
+        return self._game.play(call, step, self._begun, self._guard)
 
     def _begin(self, call: Begin, step: int) -> Introduced:
         """A run that has begun is not begun again: the hub asks for it whenever it is not sure."""
@@ -182,12 +189,18 @@ class Owner:
                 raise MalformedMessage("begin: got other dimensions or another key than this run has begun with")
             assert self._introduced is not None
             return self._introduced
+        if self._begun is not None:
+            log.warning(
+                "%s: begins anew, as the hub asks: run %d after %d", self._agent.name, call.run, self._begun.run
+            )
         hello = self._agent.begin(call.x_dim, call.target, call.key, call.lookback)
         introduced = Introduced(hello.features, *self._agent.introduction(), self._agent.share)
         if self._masks is not None:
             self._masks.begin(after=step)
             introduced = introduced._replace(public_key=self._masks.public_key)
-        self._begun, self._introduced, self._late, self._game, self._changed = call, introduced, 0, [], True
+        self._begun, self._introduced, self._late, self._changed = call, introduced, 0, True
+        self._game.clear()
+        self._guard = TurnGuard(self._agent.share, call.lookback, call.target if step == 0 else None)
         self._begun_packed = np.frombuffer(pack(call), dtype=np.uint8)
         return introduced
 
@@ -199,69 +212,56 @@ class Owner:
         sync = call.sync
         if sync is not None and sync.decoder is not None and self._features() is None:
             sync = None  # it shares less than when it was asked: its own forecast stands
+        assert self._guard is not None
+        self._guard.close(call.step, sync, self._agent.place)
         if sync is not None:
-            self._adopt(sync)
+            self._moved(sync)
+        self._guard.learn(call.step, call.target)
         self._agent.learn(call.target)
-        self._game, self._changed = [], True
+        self._game.clear()
+        self._changed = True
 
     def _miss(self, call: Missed) -> None:
         first = self._agent.step
         if not call.first <= first <= call.last:
             return
         last = min(call.last, first + AT_ONCE - 1)
-        missed = self._missed_inputs(first, last)
+        assert self._begun is not None
+        missed = inputs_of_missed(self._inputs, first, last, self._begun.x_dim)
         for s in range(first, last + 1):
             self._agent.sit_out()
             if s in missed:
                 self._agent.see(missed[s])
             self._agent.learn(None)
-        self._game, self._changed = [], True
-
-    def _missed_inputs(self, first: int, last: int) -> dict[int, np.ndarray]:
-        found = {}
-        if self._inputs is not None and self._begun is not None:
-            with suppress(Exception):  # not to be had: the encoder's memory is then an older one
-                for s, x in zip(range(first, last + 1), self._inputs(first, last), strict=False):
-                    if x is not None:
-                        found[s] = check.shaped("x", x, (self._begun.x_dim,), "(x_dim,)")
-        return found
+        self._game.clear()
+        self._changed = True
 
     def _learn_late(self, call: LearnLate) -> None:
         if call.number < self._late:
             return
         if call.step < self._agent.step:
             self._agent.learn_late(self._agent.step - call.step, call.target)
+            assert self._guard is not None
+            self._guard.learn(call.step, call.target)
         self._late, self._changed = call.number + 1, True
 
-    def _adopt(self, sync: Sync) -> Answer:
+    def _adopt(self, sync: Sync, step: int) -> Answer:
+        assert self._guard is not None
+        own = self._features()
+        try:
+            self._guard.adopt(step, sync)
+        except NotHonest as error:
+            if own is None:
+                raise
+            return Answer(None, reason_of(error))  # its forecast stands
+        return self._moved(sync)
+
+    def _moved(self, sync: Sync) -> Answer:
         own = self._features()
         if sync.decoder is not None and len(sync.decoder) != own:
             expected = "nothing where features are private" if own is None else f"{own}"
             raise MalformedMessage(f"adopt.decoder: got {len(sync.decoder)} numbers, expected {expected}")
         return self._agent.adopt(sync)
-
-    def _play(self, call: Call, step: int) -> Any:
-        """One move of a spread game. Its order is the agent's own: out of it, its terms would be of something else."""
-        assert self._begun is not None
-        if self._masks is not None:
-            self._masks.check(call, step, self._begun.run)
-        elif isinstance(call, JoinGame) and call.masking is not None:
-            raise MaskRefused("its owner has given it no masks.")
-        if isinstance(call, JoinGame):
-            if self._agent.varies() and not call.invitation.noisy:
-                raise MalformedMessage("join_game.noisy: got False, expected True: this agent's features vary")
-            self._agent.join_game(call.invitation)
-            self._game = [call]
-            return None
-        place = () if isinstance(call, FinishGame) else call[:1]
-        move, wanted = (kind_of(call), *place), next_move(len(self._game), self._begun.lookback)
-        if move != wanted:
-            raise MalformedMessage(f"got {' '.join(map(str, move))}, expected {' '.join(map(str, wanted))}")
-        result = getattr(self._agent, kind_of(call))(*call)
-        if self._masks is not None:
-            result = self._masks.after(call, result)
-        self._game = [] if isinstance(call, FinishGame) else [*self._game, call]
-        return result
 
     def _has_forecast(self) -> bool:
         """Not if it has lost its memory since: then the step is one it sat out."""
@@ -273,8 +273,8 @@ class Owner:
     def _dimensions(self) -> Dimensions | None:
         if self._begun is None:
             return None
-        noisy = any(isinstance(call, JoinGame) and call.invitation.noisy for call in self._game)
-        return Dimensions(self._begun.x_dim, len(self._begun.target), self._features(), self._begun.lookback, noisy)
+        x_dim, target, _, lookback, _ = self._begun
+        return Dimensions(x_dim, len(target), self._features(), lookback, self._game.noisy)
 
     def _features(self) -> int | None:
         """How many it has, as far as the hub may know."""

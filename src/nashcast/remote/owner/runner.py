@@ -23,6 +23,7 @@ from nashcast.remote.broker.certificates.keys import read_seed
 from nashcast.remote.broker.running.server import connect
 from nashcast.remote.masking.masks import read_enrolled
 from nashcast.remote.masking.owner import MaskSettings
+from nashcast.remote.masking.rule import LEAST
 from nashcast.remote.owner.catch_up import missed_events, missed_inputs
 from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.owner.joint_runner import JointRunner
@@ -52,6 +53,7 @@ def serve_agent(
     state: str | Path | None = None,
     sent: Callable[[str], None] | None = None,
     trusted: str | Path | None = None,
+    least_present: int = LEAST,
     patience: float = 20.0,
 ) -> Owner | JointOwner:
     """Take part in a federation until the process is told to end, or this agent is shut out.
@@ -60,9 +62,14 @@ def serve_agent(
     certs: a folder with ca.pem and the agent's certificate.   state: a file that keeps what it has learnt.
     agent: plays the joint game; with `decoders=Window(…)` the paper's.
     sent: told in words of everything that leaves.   trusted: a file of the other agents' public keys, see `nashcast
-    enroll list --toml`; with it the agent plays masked games only.   patience: seconds to look for the broker at first.
+    enroll list --toml`; with it the agent plays masked games only.
+    least_present: a masked sum is over at least so many agents. With all of them, nothing of this one can be computed
+    from what hub, broker and all other agents but one see; but there is no joint game while one is away.
+    patience: seconds to look for the broker at first.
     """
-    runner = Runner(agent, hub, key=key, certs=certs, state=state, sent=sent, trusted=trusted)
+    runner = Runner(
+        agent, hub, key=key, certs=certs, state=state, sent=sent, trusted=trusted, least_present=least_present
+    )
     if not plays_joint(agent):
         warm_up()
     return asyncio.run(runner.run(patience))
@@ -99,12 +106,13 @@ class Runner:
         state: str | Path | None = None,
         sent: Callable[[str], None] | None = None,
         trusted: str | Path | None = None,
+        least_present: int = LEAST,
     ):
         self._url, self._federation = broker_and_federation(hub)
         self._agent, self._key, self._certs = agent, key, certs
         masks = None
         if trusted is not None:
-            masks = MaskSettings(self._federation, read_seed(key), read_enrolled(trusted))
+            masks = MaskSettings(self._federation, read_seed(key), read_enrolled(trusted), least_present)
         self.owner: Owner | JointOwner
         self._joint: JointRunner | None = None
         if plays_joint(agent):

@@ -163,7 +163,7 @@ def _check_named(call: Call) -> None:
 
 def _check_result(kind: str, result: Result, sizes: Sizes, masked: bool) -> None:
     expected = bytes if masked and kind in MASKED else RESULTS[kind]
-    if masked and kind in REFUSABLE and isinstance(result, Refused):
+    if kind in REFUSABLE and isinstance(result, Refused):
         expected = Refused
     if type(result) is not expected:
         raise MalformedMessage(f"{kind}: got {type_name(type(result))}, expected {type_name(expected)}")

@@ -236,7 +236,9 @@ class Crew:
         makes = [lambda name=name: self.members[name].agent(name, self.folder) for name in self.members]
         settings = {"game": self.config.game, "y_dim": stream.targets.shape[1], "start": stream.start, "seed": 3}
         settings |= dict(self.config.federation)
-        expected = replayed(makes, arrays["present"], births, stream.inputs, stream.targets, settings)
+        expected = replayed(
+            makes, arrays["present"], births, stream.inputs, stream.targets, settings, arrays["fell_back"]
+        )
         assert np.isfinite(expected.forecasts).all()
         for name, value in (("agents", expected.agents), ("weights", expected.weights)):
             different = np.flatnonzero((arrays[name] != value).reshape(len(value), -1).any(1))

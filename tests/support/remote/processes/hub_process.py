@@ -21,15 +21,22 @@ def serve(folder, url, certs, names, settings, X, Y, out, errors):
     with Path(errors).open("wb") as file:
         os.dup2(file.fileno(), 2)
     logging.basicConfig(level="INFO", force=True)
-    memory = []
+    memory, fallbacks = [], []
     with Hub(folder, agents=names, url=url, certs=certs, deadline=60.0, history=10, **settings) as hub:
         assert hub.wait_for_agents(60.0) == []
-        results = run(hub, X, Y, lambda t: memory.append(resident()) if t == len(X) // 3 else None)
+
+        def watch(t):
+            fallbacks.append(hub.federation.health["fallbacks"])
+            if t == len(X) // 3:
+                memory.append(resident())
+
+        results = run(hub, X, Y, watch)
+        fallbacks.append(hub.federation.health["fallbacks"])
         memory.append(resident())
         health, counts = hub.federation.health, hub._complaints.counts
         reconnects = hub._line.client.stats["reconnects"]
     np.savez(
         out, forecasts=results[0], weights=results[1], agents=results[2], memory=memory, reconnects=reconnects,
         refused=[counts[name] for name in names], absences=[health["absences"].get(name, 0) for name in names],
-        reasons=[health["reasons"].get(name, "") for name in names],
+        fallbacks=fallbacks, reasons=[health["reasons"].get(name, "") for name in names],
     )  # fmt: skip

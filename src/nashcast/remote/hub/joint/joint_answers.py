@@ -12,7 +12,14 @@ from nashcast.remote.hub.roster import Roster
 from nashcast.remote.masking.masks import MasksDoNotCancel, sum_masked
 from nashcast.remote.masking.rule import LEAST
 from nashcast.remote.wire.format import MalformedMessage, unpack
-from nashcast.remote.wire.joint.joint_checks import USUAL_EXPERTS, Form, check_own, check_said, check_terms
+from nashcast.remote.wire.joint.joint_checks import (
+    USUAL_EXPERTS,
+    Form,
+    check_leverage,
+    check_own,
+    check_said,
+    check_terms,
+)
 from nashcast.remote.wire.joint.joint_messages import FORECAST, HELLO, Own, Said, Traits
 from nashcast.remote.wire.transport import Failure
 
@@ -89,7 +96,7 @@ class Answers:
             else:
                 del found.absent[i]
         self.last_players = players if ask == FORECAST else self.last_players
-        return self._opened(found, hidden, players, shapes) if players and ask != HELLO else found
+        return self._opened(found, hidden, players, shapes, ask) if players and ask != HELLO else found
 
     def read(self, run: int, number: int, name: str, data: bytes) -> Said | Failure | None:
         """An agent's answer to a question at this point of the log; None if it is to an earlier one."""
@@ -120,6 +127,7 @@ class Answers:
             return ""
         check_terms(said.terms, shapes, masked=False)
         if ask == FORECAST:
+            check_leverage("said.terms[1]", np.asarray(said.terms[1]), 1, self._form)
             experts = 0 if said.traits is None else said.traits.experts
             found.own[i] = check_own(said.own, experts, self._form)
         assert isinstance(said.terms, tuple)
@@ -127,12 +135,16 @@ class Answers:
             kept[:, i] = term
         return ""
 
-    def _opened(self, found: Collected, hidden: dict[str, bytes], players: frozenset[str], shapes) -> Collected:
+    def _opened(
+        self, found: Collected, hidden: dict[str, bytes], players: frozenset[str], shapes, ask: str
+    ) -> Collected:
         """With the sums of the agents under masks, shared out evenly among them: more is not known of them."""
         places = [i for i, name in enumerate(self._names) if name in players]
         try:
             sums = sum_masked(hidden, shapes, players)
-        except MasksDoNotCancel as error:
+            if ask == FORECAST:  # other owners refuse sums that no honest agents could have
+                check_leverage("the sum of leverages", sums[1], len(players), self._form)
+        except (MasksDoNotCancel, MalformedMessage) as error:
             reason = f"masks: {error}"
             for i in places:
                 found.absent.setdefault(i, reason)

@@ -14,14 +14,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from nashcast.agents.decoders import move
 from nashcast.agents.protocol import Answer, Invitation, Sync
 from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.lookback.placements import NEEDED
 from nashcast.federation.lookback.transport import AgentLost, Opening, Players, Post
 from nashcast.fields import Fields
+from nashcast.remote.hub.corrected import corrected
 from nashcast.remote.hub.lookback.step import Step
 from nashcast.remote.hub.peer import Peer, restore_peers, save_peers
+from nashcast.remote.hub.told_once import ToldOnce, note_refusals
 from nashcast.remote.wire.checks import check_reply
 from nashcast.remote.wire.format import MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import (
@@ -63,6 +64,7 @@ class HubPost(Post):
         self._transport, self._before_step, self._needed = transport, before_step, opening.needed
         self._run, self._line = run, Line(opening.x_dim, opening.y_dim, opening.lookback, run.number)
         self._present: Step | None = None
+        self._told = ToldOnce()
         self.turns = 0
         self.traffic: Counter[str] = Counter(down=0, up=0)
 
@@ -121,7 +123,7 @@ class HubPost(Post):
         central = now.game is not None and now.game.placement == "central"
         calls: list[Call] = [Forecast(x, central)]
         if now.game is None:
-            return [*calls, Adopt(Sync(now.window.targets[-1], None))] if now.anchored else calls
+            return [*calls, Adopt(Sync(self._told.anchor(now), None))] if now.anchored else calls
         if i not in now.players:
             return calls
         return [*calls, View()] if central else [*calls, *self._first_moves(i)]
@@ -129,6 +131,8 @@ class HubPost(Post):
     def _first_moves(self, i: int) -> list[Call]:
         """What begins a spread game."""
         now = self._now()
+        if not self._told.may_invite(now):
+            return []
         now.invited[i] = noisy = any(self._varies_at(j) for j in now.players)
         targets, weights = now.window.targets, np.ascontiguousarray(now.window.weights[:, i])
         return [JoinGame(Invitation(targets[1:], weights, targets[0], noisy)), Backward(0)]
@@ -149,27 +153,25 @@ class HubPost(Post):
 
     def _adopt(self, asked: dict[int, tuple]) -> list:
         """Agents that share their features are told with the step's end: the hub can say what they would answer."""
-        now, answers, ask, wild = self._now(), {}, {}, Answer(None, "its forecast is not finite")
+        now, answers, ask = self._now(), {}, {}
         if now.game is None:
             return self._from_ahead("adopt", asked, Adopt)
         for i, (sync,) in asked.items():
-            introduced, raw = self._peers[i].introduced, now.features.get(i)
-            if not tame(sync):  # not to be sent: an agent refuses it, and is not to be blamed for a wild game
-                answers[i] = wild
-            elif introduced is None or introduced.share != "features" or raw is None:
-                ask[i] = Adopt(sync._replace(past=None))  # a question only: the past is rewritten when the step ends
+            known = corrected(sync, self._peers[i].introduced, now.features.get(i))
+            if known is not None:
+                answers[i] = known
             else:
-                Z = raw - sync.forecast[:, None] if introduced.relative else raw
-                with np.errstate(over="ignore", invalid="ignore"):
-                    forecast = move(sync.forecast, Z, sync.decoder)
-                answers[i] = Answer(forecast) if np.isfinite(forecast).all() and tame(forecast) else wild
+                ask[i] = Adopt(sync._replace(past=None))  # a question only: the past is rewritten when the step ends
+        self._told.check_syncs(now, ask)
         now.moved |= ask.keys()
         answers |= self._ask_agents("adopt", ask)
+        note_refusals(now, self._names, {i: answers[i] for i in ask})
         now.syncs = {i: sync for i, (sync,) in asked.items() if answers[i].forecast is not None}
         return [answers[i] for i in asked]
 
     def _join_game(self, asked: dict[int, tuple]) -> list:
         now = self._now()
+        self._told.check_game(now, asked)
         for i, (invitation,) in asked.items():
             if now.invited.get(i) != invitation.noisy or (i, "backward") not in now.ahead:
                 now.ahead.pop((i, "backward"), None)
@@ -180,6 +182,7 @@ class HubPost(Post):
         return self._from_ahead("backward", asked, Backward)
 
     def _receive(self, asked: dict[int, tuple]) -> list:
+        self._told.sums_to(asked)
         return self._wait(asked, Receive)
 
     def _finish_game(self, asked: dict[int, tuple]) -> list:
@@ -224,6 +227,7 @@ class HubPost(Post):
         take = now.ahead.get if kind in ("view", "adopt") else now.ahead.pop
         found = {i: take((i, kind), None) for i in asked}
         found |= self._ask_agents(kind, {i: call(*asked[i]) for i in asked if found[i] is None})
+        note_refusals(now, self._names, found)
         if kind == "view":
             now.ahead |= {(i, kind): view for i, view in found.items()}
         elif kind in MASKED and not all(map(tame, found.values())):

@@ -26,8 +26,12 @@ WILD_TERM = 1e12
 WILD = 1e200
 
 
+# What one leverage may differ by from the sum that it is in, and from the largest: sums of masked numbers are rounded.
+ROUNDING = 1e-9
+
+
 class Form:
-    """The shapes of the arrays of one run."""
+    """The shapes of the arrays of one run, and how large a leverage of one agent may be."""
 
     def __init__(self, opening: Opening):
         game, p, H = opening.game, len(opening.start), opening.horizon
@@ -35,12 +39,21 @@ class Form:
         self.horizon, self.y_dim, self.x_dim = H, p, opening.x_dim
         self.said, self.leverage, self.recalled = (V + 1, p, H), (S, p), (V, p, H)
         self.stopped = (V + 1, p, H, PUBLIC_FEATURES)
+        self.largest_leverage = opening.largest_leverage
 
     def forecast_terms(self, revised: bool) -> list[tuple[int, ...]]:
         """Of the terms that come with a forecast. revised: whether blocks were fitted anew, and stop saying things."""
         shapes: list[tuple[int, ...]] = [self.said, self.leverage]
         shapes += [self.recalled] if self.horizon > 1 else []
         return shapes + ([self.stopped] if revised else [])
+
+
+def check_leverage(where: str, leverage: np.ndarray, agents: int, form: Form) -> None:
+    """Of so many agents together."""
+    most = form.largest_leverage * agents
+    if (leverage < -ROUNDING).any() or (leverage > most * (1.0 + ROUNDING) + ROUNDING).any():
+        got = leverage.min() if (leverage < -ROUNDING).any() else leverage.max()
+        raise MalformedMessage(f"{where}: got {got:.3g}, expected 0 to {most:g}")
 
 
 def check_opening(opening: Opening) -> None:
@@ -108,8 +121,6 @@ def check_terms(terms: tuple[np.ndarray, ...] | bytes | None, shapes: list[tuple
         raise MalformedMessage(f"said.terms: expected {len(shapes)} arrays")
     for i, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         check_numbers(f"said.terms[{i}]", term, shape, WILD_TERM)
-    if len(shapes) > 1 and (terms[1] < 0.0).any():
-        raise MalformedMessage(f"said.terms[1]: got the leverage {terms[1].min():.3g}, expected none below 0")
 
 
 def check_own(own: Own | None, experts: int, form: Form) -> Own:
