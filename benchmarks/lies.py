@@ -2,8 +2,8 @@
 
     python benchmarks/lies.py [--streams "TMY3 temperature,…"] [--rows 2000] [--liars 0,1,2,3,4] [--masked]
 
-Prints a line for each stream, lie and liar. Results are kept in benchmarks/results/lies.json as they come, by the number of
-rows, so that the command can be stopped and called again; docs/lying-agents.md is written from all of them.
+Prints a line for each stream, lie and liar. Results go to benchmarks/results/lies.json as they come, by the number of
+rows, so that the command can be stopped and resumed; docs/lying-agents.md is written from all of them.
 """
 
 from __future__ import annotations

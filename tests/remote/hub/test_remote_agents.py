@@ -8,8 +8,8 @@ from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.federation.compiled.replay import replay
 from nashcast.federation.lookback import placements
 from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
+from nashcast.remote.hub.lookback.sent_once import LATE_LABEL
 from nashcast.remote.hub.peer import MOST_LATE, Peer
-from nashcast.remote.hub.told_once import LATE_LABEL
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.format import MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import Receive, Reply, Turn, kind_of

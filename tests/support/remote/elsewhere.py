@@ -7,7 +7,7 @@ from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.agents.protocol import Answer
 from nashcast.federation.lookback.transport import NoGame, Post
 from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
-from nashcast.remote.hub.told_once import ToldOnce
+from nashcast.remote.hub.lookback.sent_once import ToldOnce
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.format import pack, unpack
 from nashcast.remote.wire.messages import Reply, Turn

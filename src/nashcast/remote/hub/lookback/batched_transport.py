@@ -19,10 +19,10 @@ from nashcast.errors import InvalidInput, SingularGame
 from nashcast.federation.lookback.placements import NEEDED
 from nashcast.federation.lookback.transport import AgentLost, Opening, Players, Post
 from nashcast.fields import Fields
-from nashcast.remote.hub.corrected import corrected
+from nashcast.remote.hub.lookback.corrected import corrected
+from nashcast.remote.hub.lookback.sent_once import ToldOnce, note_refusals
 from nashcast.remote.hub.lookback.step import Step
 from nashcast.remote.hub.peer import Peer, restore_peers, save_peers
-from nashcast.remote.hub.told_once import ToldOnce, note_refusals
 from nashcast.remote.wire.checks import check_reply
 from nashcast.remote.wire.format import MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import (

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "explanation" / "threat-model.md"
+PAGE = HERE.parents[2] / "docs" / "explanation" / "threat-model.md"
 ATTACKS = ("test_active_hub.py", "test_active_joint_hub.py")
 
 
