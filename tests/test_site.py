@@ -63,7 +63,7 @@ def test_the_command_line_page_has_every_command_and_option():
         for action in each._actions:
             for name in action.option_strings if action.dest != "help" else ():
                 assert f"| `{name}" in section[1], f"{each.prog} {name}"
-    assert "`--window N` | look-back game: steps its decoder learns from (default: 5)" in page
+    assert "`--window N` | look-back game: steps the decoder is fitted to (default: 5)" in page
 
 
 def test_a_docstring_becomes_a_list_and_code():
