@@ -7,7 +7,24 @@ import pytest
 
 import nashcast as nc
 from nashcast.remote.hub.joint.joint_federation import JointHub
-from nashcast.remote.wire.joint.joint_messages import ASKS, EVENTS, LogPart, Own, Said, Told, Traits
+from nashcast.remote.hub.row_journal import RowJournal
+from nashcast.remote.wire.format import pack, unpack
+from nashcast.remote.wire.joint.joint_messages import (
+    ASKS,
+    EVENTS,
+    FORECAST,
+    NO_TERMS,
+    NOTHING,
+    RECALL,
+    Label,
+    LogPart,
+    Own,
+    Said,
+    Sums,
+    Told,
+    Traits,
+    read_event,
+)
 from support.remote.joint_teams import make_joint, make_owner, make_stream, make_team, make_twin, run
 
 
@@ -75,6 +92,72 @@ def test_a_saved_hub_and_restarted_owners_go_on(tmp_path):
     assert again.federation.health["absences"] == {}
 
 
+def test_after_an_event_that_was_told_otherwise_nothing_is_taken_until_the_log_fits():
+    """Else an agent would learn from other sums than all others, and nothing would show it."""
+    X, Y = make_stream(40)
+    hub, line = make_joint(make_team(3), start=0.0)
+    run(hub.federation, X[:20], Y[:20])
+    published = []
+    tell = line.tell
+
+    def twice(data, now=False):
+        tell(data)
+        told = unpack(data, (Told,))
+        sums = read_event(told.events[-1])
+        if not published and isinstance(sums, Sums):
+            published.append(data)
+            other = pack(sums._replace(said=2.0 * sums.said))
+            line.owners["agent-00"].hear(pack(told._replace(events=(*told.events[:-1], other))))
+
+    line.tell = twice
+    run(hub.federation, X[20:25], Y[20:25])
+    assert hub.federation.health["absences"] == {"agent-00": 4}
+    assert "is not what was told before" in hub.federation.health["reasons"]["agent-00"]
+    line.owners["agent-00"].hear(published[0])
+    found = run(hub.federation, X[25:], Y[25:])
+    assert hub.federation.health["absences"] == {"agent-00": 4}
+    twin = make_twin(make_team(3), [set(range(21, 25)), set(), set()], start=0.0)
+    assert_same(found, run(twin, X, Y)[25:])
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_hub_killed_between_forecast_and_label_plays_the_row_again(tmp_path, answered):
+    """From its journal: an agent that answers only now, or no longer, changes nothing of what was published."""
+    X, Y = make_stream(30)
+    away = {("agent-00", 21)}  # the question of step 20
+    lose = {True: lambda name, q: "after" if (name, q) in away else None, False: lambda name, q: None}[answered]
+    hub, line = make_joint(make_team(3), lose=lose, start=0.0)
+    line.journal = RowJournal(tmp_path / "row")
+    run(hub.federation, X[:20], Y[:20])
+    hub.federation.save(tmp_path / "hub")
+    if answered:
+        said = hub.federation.predict_one(X[20])
+    else:  # killed while it waits for answers
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hub.agents._answers, "collect", _killed)
+            patch.setattr(type(line.journal), "keep", _keeps_questions(line.journal))
+            with pytest.raises(KeyboardInterrupt):
+                hub.federation.predict_one(X[20])
+    line.lose = lambda name, q: None
+    again = JointHub(list(line.owners), line, start=0.0)
+    again.federation.load(tmp_path / "hub")
+    if answered:
+        assert again.federation.predict_one(X[20]) == said
+    found = run(again.federation, X[20:], Y[20:])
+    assert again.federation.health["absences"] == ({"agent-00": 1} if answered else {})
+    twin = make_twin(make_team(3), [{20} if answered else set(), set(), set()], start=0.0)
+    assert_same(found, run(twin, X, Y)[20:])
+
+
+def _killed(*_):
+    raise KeyboardInterrupt
+
+
+def _keeps_questions(journal):
+    keep = journal.keep
+    return lambda self, row: None if row.names else keep(row)
+
+
 def test_an_owner_killed_without_memory_reads_the_log_and_comes_back():
     X, Y = make_stream(120)
     hub, line = make_joint(make_team(), start=0.0)
@@ -123,6 +206,44 @@ def test_before_the_stream_begins_there_is_no_run_to_renew():
     hub, _ = make_joint(make_team())
     with pytest.raises(nc.NashcastError, match="the stream has not begun"):
         hub.renew()
+
+
+@pytest.mark.parametrize("horizon", [1, 2])
+def test_an_agent_that_plays_no_part_in_the_game_leaves_its_terms_out(horizon):
+    """As if all of them were 0."""
+
+    class Outsider:
+        """Forecasts the last target. leave_out: its terms; else they are 0, in the shapes of the agent before."""
+
+        def __init__(self, line, leave_out):
+            self.line, self.leave_out, self.level = line, leave_out, 0.0
+
+        def hear(self, data):
+            told = unpack(data, (Told,))
+            for event in map(read_event, told.events):
+                if isinstance(event, Label) and event.target is not None:
+                    self.level = event.target[0]
+            own, terms, number = None, NO_TERMS, told.number + len(told.events)
+            if told.ask == FORECAST:
+                own = Own(np.full((1, horizon, 1), self.level), np.zeros((1, 1)), None)
+            if told.ask in (FORECAST, RECALL) and not self.leave_out:
+                _, before = self.line.answers[-1]
+                terms = tuple(0.0 * term for term in unpack(before, (Said,)).terms)
+            said = Said(told.run, "outsider", number, Traits(1, False), own, terms, "", 0.0)
+            return pack(said) if told.ask != NOTHING else None
+
+    def forecasts(leave_out):
+        hub, line = make_joint(make_team(3), start=0.0, horizon=horizon)
+        line.owners["outsider"] = Outsider(line, leave_out)
+        hub = JointHub(list(line.owners), line, start=0.0, horizon=horizon)
+        X, Y = make_stream(60)
+        Y[27], late = np.nan, {30: {27: Y[27].copy()}}
+        found = run(hub.federation, X, Y, late)
+        assert hub.federation.health["absences"] == {}
+        assert hub.federation.weights["outsider"] > 0.0
+        return found
+
+    assert forecasts(leave_out=True).tobytes() == forecasts(leave_out=False).tobytes()
 
 
 def test_a_second_input_in_a_step_is_not_published():

@@ -9,6 +9,7 @@ from nashcast.agents.local_agents import LocalAgents
 from nashcast.federation.loop import Loop
 from nashcast.federation.loop_factory import JointLoopFactory
 from nashcast.remote.hub.joint.joint_federation import JointHub
+from nashcast.remote.hub.row_journal import RowJournal
 from nashcast.remote.owner.joint_owner import JointOwner
 from nashcast.remote.wire.format import unpack
 from nashcast.remote.wire.joint.joint_messages import LogPart, Told
@@ -46,6 +47,7 @@ class LocalLine:
         self.kept, self.asked, self.answers = [], [], []
         self.lost = defaultdict(set)
         self.traffic = {"down": 0, "up": 0}
+        self.journal = RowJournal(None)
 
     def ask(self, data, names, read):
         question, found = len(self.asked), {}

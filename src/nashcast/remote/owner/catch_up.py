@@ -45,7 +45,8 @@ async def missed_events(
         return []
     sequence, record = newest
     # A row is at least three events, and one part, or again a part by a hub that was killed.
-    back = (record.number - number) // 3 + 2 if record.run == run else sequence
+    # What is wanted may not be stored yet.
+    back = max(record.number - number, 0) // 3 + 2 if record.run == run else sequence
     while True:
         start, found = max(sequence - back, 1), []
         async with aclosing(read_steps(client, federation, start, timeout=timeout)) as steps:

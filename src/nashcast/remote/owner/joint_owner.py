@@ -87,6 +87,7 @@ class JointOwner:
         self._number, self._told = 0, b""  # the next event's, and a digest of all before it
         self._digests: deque[bytes] = deque(maxlen=_REMEMBERED)
         self._last: tuple[int, str, bytes] | None = None  # the last answer with numbers, after how many events
+        self._disputed: int | None = None  # an event that was told otherwise than before; nothing is taken after it
         if state is not None and Path(state).is_file():
             self._resume(Path(state))
 
@@ -134,6 +135,9 @@ class JointOwner:
     def _follow(self, told: Told, catch_up: bool) -> None:
         """Take all events up to the end of a message; those before it are read from the log."""
         have = self._number if told.run == self.run else 0
+        disputed = self._disputed
+        if told.run == self.run and disputed is not None and not 0 <= disputed - told.number < len(told.events):
+            raise NotAsPublished(_otherwise(disputed))
         if told.number > have:
             if not catch_up:
                 raise Behind
@@ -154,7 +158,10 @@ class JointOwner:
                 back = self._number - i
                 known = back < len(self._digests) or back == self._number <= len(self._digests)
                 if known and chained(self._before(back), data) != self._digests[-back]:
-                    raise NotAsPublished(f"event {i} is not what was told before")
+                    self._disputed = i
+                    raise NotAsPublished(_otherwise(i))
+                if i == self._disputed:
+                    self._disputed = None
             elif run != self.run and i == 0:
                 self._begin(run, data)
             elif run != self.run or i > self._number:
@@ -176,6 +183,7 @@ class JointOwner:
         self._number, self._told = 1, chained(b"", data)
         self._digests.clear()
         self._digests.append(self._told)
+        self._disputed = None
 
     def _take(self, data: bytes) -> None:
         event, replica = read_event(data), self._replica
@@ -256,6 +264,10 @@ class JointOwner:
             self._masks.renew(self._replica.step)
             self._masks.known = {name: bytes.fromhex(key) for name, key in about["keys"].items()}
             self._masks.known.pop(self._agent.name, None)
+
+
+def _otherwise(event: int) -> str:
+    return f"event {event} is not what was told before"
 
 
 def _parts_of(said: Said) -> list:

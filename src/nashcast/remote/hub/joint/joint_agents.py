@@ -23,6 +23,7 @@ from nashcast.fields import Fields, restore_parts, saved_parts
 from nashcast.remote.hub.joint.joint_answers import Answers, Collected, ReadAnswer
 from nashcast.remote.hub.joint.joint_log import EventLog
 from nashcast.remote.hub.roster import Roster
+from nashcast.remote.hub.row_journal import Row, RowJournal
 from nashcast.remote.wire.joint.joint_checks import Form
 from nashcast.remote.wire.joint.joint_messages import (
     FORECAST,
@@ -30,6 +31,7 @@ from nashcast.remote.wire.joint.joint_messages import (
     NOTHING,
     RECALL,
     Input,
+    Keys,
     Label,
     LateLabel,
     Opening,
@@ -37,14 +39,20 @@ from nashcast.remote.wire.joint.joint_messages import (
     Said,
     Sums,
     player_flags,
+    players_of,
+    read_event,
 )
 from nashcast.remote.wire.transport import Failure
 
 
 class JointLine(Protocol):
-    """Carries messages between the hub and all agents. traffic: bytes published ("down") and answered ("up")."""
+    """Carries messages between the hub and all agents. traffic: bytes published ("down") and answered ("up").
+
+    journal: of the present row.
+    """
 
     traffic: dict[str, int]
+    journal: RowJournal
 
     def ask(self, data: bytes, names: Sequence[str], read: ReadAnswer) -> dict[str, Said | Failure]:
         """One message to all agents; what `read` makes of the answers of those named, or why there is none."""
@@ -57,6 +65,9 @@ class JointLine(Protocol):
     def keep(self, step: int, data: bytes) -> None:
         """For agents that miss messages: kept when this returns, or soon."""
         ...
+
+
+_ONE_INPUT = "one input for a step is published to agents elsewhere"
 
 
 class _Last(NamedTuple):
@@ -83,6 +94,7 @@ class JointAgents:
         self._public = PublicBlock(len(opening.start), PUBLIC_FEATURES)
         self._revised, self._fresh = False, False
         self._last: _Last | None = None
+        self._interrupted: Row | None = None  # what was published of the next row before the hub was killed
         self._distance: np.ndarray | None = None
         self._answers = Answers(self._form, roster, opening.names)
 
@@ -121,10 +133,17 @@ class JointAgents:
             if last.x == x.tobytes() and last.events == self.log.number:
                 return last.said._replace(stopped=None)
             if last.x != x.tobytes():
-                return self._nobody("one input for a step is published to agents elsewhere", included)
-        self._publish_keys()
-        self.log.add(Input(step, x, float(history.times[now])))
-        found = self._exchange(FORECAST, self._form.forecast_terms(self._revised and self._game.plays_remainder))
+                return self._nobody(_ONE_INPUT, included)
+        row, self._interrupted = self._interrupted, None
+        begun = None if row is None else self._continued(row)
+        if row is None or begun is None:
+            begun = Input(step, x, float(history.times[now]))
+            self._publish_keys()
+            self.log.add(begun)
+            players = self._answers.players()
+            row = self.log.unpublished(player_flags(players, self._opening.names) if players else b"")
+            self._line.journal.keep(row)
+        found = self._answered(row, self._form.forecast_terms(self._revised and self._game.plays_remainder))
         said, inside = self._said(found, included), included[:, None, None]
         contributions = said.contributions
         assert contributions is not None
@@ -137,8 +156,30 @@ class JointAgents:
         self.log.add(Sums(step, absent, excluded, total, leverage, recalled, said.stopped))
         self._line.tell(self.log.told(NOTHING))
         self._revised, self._fresh = False, True
-        self._last = _Last(step, x.tobytes(), self.log.number, said, found)
-        return said
+        self._last = _Last(step, begun.x.tobytes(), self.log.number, said, found)
+        return said if begun.x.tobytes() == x.tobytes() else self._nobody(_ONE_INPUT, included)
+
+    def _continued(self, row: Row) -> Input | None:
+        """The input of a row that was published before the hub was killed; None if it was another row."""
+        events = [read_event(data) for data in row.events]
+        begun = events[-1]
+        if not isinstance(begun, Input) or begun.step != self._history.step:
+            return None
+        self.log.continue_with(row)
+        for event in events:
+            if isinstance(event, Keys):
+                self._roster.republish(event)
+        return begun
+
+    def _answered(self, row: Row, shapes: list[tuple[int, ...]]) -> Collected:
+        """The answers to the question of a row; in the journal before anything follows from them."""
+        replies = row.replies()
+        if not replies:
+            message = self.log.told(FORECAST, row.players)
+            self.rounds += 1
+            replies = self._line.ask(message, self.names, self._read())
+            self._line.journal.keep(row.answered(replies))
+        return self._answers.collect(replies, FORECAST, shapes, players_of(row.players, self._opening.names))
 
     def _said(self, found: Collected, included: np.ndarray) -> AgentForecasts:
         usual = self._history.scales.change
@@ -223,12 +264,16 @@ class JointAgents:
             self.log.add(keys)
 
     def _exchange(self, ask: str, shapes: list[tuple[int, ...]]) -> Collected:
+        """Any other question than that of a row."""
         players = self._answers.players() if ask != RECALL else self._answers.last_players
         flags = player_flags(players, self._opening.names) if players else b""
         message = self.log.told(ask, flags)
         self.rounds += 1
-        replies = self._line.ask(message, self.names, partial(self._answers.read, self.log.run, self.log.number))
+        replies = self._line.ask(message, self.names, self._read())
         return self._answers.collect(replies, ask, shapes, players)
+
+    def _read(self) -> ReadAnswer:
+        return partial(self._answers.read, self.log.run, self.log.number)
 
     def save(self) -> dict[str, np.ndarray]:
         return {"revised": np.array(self._revised)} | saved_parts(self._parts())
@@ -236,7 +281,9 @@ class JointAgents:
     def restore(self, fields) -> None:
         self._revised = bool(fields.take("revised", (), dtype=np.bool_))
         restore_parts(self._parts(), fields)
-        self._last = None
+        self._last, row = None, self._line.journal.last()
+        if row is not None and row.run == self.log.run and row.number + len(row.events) > self.log.number:
+            self._interrupted = row
 
     def _parts(self) -> list[tuple[str, Any]]:
         return [("log.", self.log), ("public.", self._public), ("answers.", self._answers)]

@@ -20,7 +20,7 @@ from nashcast.remote.wire.joint.joint_checks import (
     check_said,
     check_terms,
 )
-from nashcast.remote.wire.joint.joint_messages import FORECAST, HELLO, Own, Said, Traits
+from nashcast.remote.wire.joint.joint_messages import FORECAST, HELLO, NO_TERMS, Own, Said, Traits
 from nashcast.remote.wire.transport import Failure
 
 # Of an agent's name and bytes: its answer, why it is none, or None if it answers an earlier question.
@@ -125,14 +125,18 @@ class Answers:
             assert isinstance(said.terms, bytes)
             hidden[name] = said.terms
             return ""
-        check_terms(said.terms, shapes, masked=False)
+        plays = said.terms != NO_TERMS
+        if plays:
+            check_terms(said.terms, shapes, masked=False)
         if ask == FORECAST:
-            check_leverage("said.terms[1]", np.asarray(said.terms[1]), 1, self._form)
+            if plays:
+                check_leverage("said.terms[1]", np.asarray(said.terms[1]), 1, self._form)
             experts = 0 if said.traits is None else said.traits.experts
             found.own[i] = check_own(said.own, experts, self._form)
-        assert isinstance(said.terms, tuple)
-        for kept, term in zip(found.terms, said.terms, strict=True):
-            kept[:, i] = term
+        if plays:
+            assert isinstance(said.terms, tuple)
+            for kept, term in zip(found.terms, said.terms, strict=True):
+                kept[:, i] = term
         return ""
 
     def _opened(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from nashcast.remote.hub.bus import Bus, Together
 from nashcast.remote.hub.joint.joint_answers import ReadAnswer
+from nashcast.remote.hub.row_journal import RowJournal
 from nashcast.remote.wire.joint.joint_messages import Said
 from nashcast.remote.wire.subjects import everybody_subject
 from nashcast.remote.wire.transport import Failure
@@ -17,9 +18,20 @@ _TURNS = 3
 
 
 class BusLine:
-    """greet: reads the hellos that have come.   store: keeps the bytes of a step in the durable stream."""
+    """greet: reads the hellos that have come.   store: keeps the bytes of a step in the durable stream.
 
-    def __init__(self, bus: Bus, federation: str, greet: Callable[[], None], store: Callable[[int, bytes], None]):
+    journal: of the present row.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        federation: str,
+        greet: Callable[[], None],
+        store: Callable[[int, bytes], None],
+        journal: RowJournal,
+    ):
+        self.journal = journal
         self._bus, self._federation, self._greet, self._store = bus, federation, greet, store
         self.traffic = {"down": 0, "up": 0}
         self._waiting: deque[bytes] = deque()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nashcast.remote.hub.row_journal import Row
 from nashcast.remote.wire.format import pack, unpack
 from nashcast.remote.wire.joint.joint_messages import Event, LogPart, Told, event_bytes
 
@@ -18,10 +19,21 @@ class EventLog:
         self._keeping = b""  # the part on its way there: it may be lost with the hub
 
     def add(self, event: Event) -> None:
-        data = event_bytes(event)
+        self._add(event_bytes(event))
+
+    def _add(self, data: bytes) -> None:
         self._unsaid.append(data)
         self._unkept.append(data)
         self.number += 1
+
+    def unpublished(self, players: bytes) -> Row:
+        """What is not published yet, as the question of a row without answers."""
+        return Row(self.run, self.number - len(self._unsaid), tuple(self._unsaid), players, (), (), ())
+
+    def continue_with(self, row: Row) -> None:
+        """Add what was published of a row before the hub was killed."""
+        for data in row.events[self.number - row.number :]:
+            self._add(data)
 
     def told(self, ask: str, players: bytes = b"") -> bytes:
         """A message with all that was not published yet."""

@@ -30,6 +30,7 @@ from nashcast.remote.hub.joint.joint_line import BusLine
 from nashcast.remote.hub.lookback.batched_transport import MALFORMED
 from nashcast.remote.hub.lookback.input_store import KeptInputs
 from nashcast.remote.hub.lookback.remote_agents import RemoteAgents
+from nashcast.remote.hub.row_journal import RowJournal
 from nashcast.remote.wire.checks import read_hello
 from nashcast.remote.wire.format import MalformedMessage, pack
 from nashcast.remote.wire.joint.joint_messages import is_said
@@ -38,7 +39,7 @@ from nashcast.remote.wire.rate_limited_log import Complaints
 from nashcast.remote.wire.subjects import everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
-STATE = "hub.state"
+STATE, ROW = "hub.state", ".row"  # the second is added to the name of the first: the row that is under way
 # Seconds between two looks for agents, and between two looks at certificates.
 LOOK, EXPIRY_S = 0.02, 3600.0
 # Bytes of hellos that may wait to be read; more are dropped. Agents say hello again when they are asked to.
@@ -82,6 +83,7 @@ class Hub:
                 raise InvalidInput("agents", f"{name!r}, who is not enrolled", f"Enrolled are: {known}.")
         path = folder / STATE if state is None else Path(state or "")
         self._state_file = None if state is False else DoubleBufferedFile(path)
+        self._journal = RowJournal(None if state is False else path.with_name(path.name + ROW))
         self._names = frozenset(names)
         self._heard: dict[str, bytes] = {}  # of each agent its last hello, until it is greeted
         self._complaints = Complaints(lambda line: log.warning("hub: %s", line))
@@ -116,6 +118,7 @@ class Hub:
             self.federation = self._remote.federation
             if fresh:
                 path.unlink(missing_ok=True)
+                self._journal.forget()
             if self._state_file is not None and path.is_file():
                 self.federation.load(path)
             self._bus.run(self._open())
@@ -155,12 +158,8 @@ class Hub:
         warnings = [] if self._expiry is None else self._expiry.warnings()
         if self._kept.warning is not None:
             warnings.append(self._kept.warning)
-        return {
-            **self.federation.health,
-            "certificate days": days,
-            "inputs lost": self._kept.lost,
-            "warnings": warnings,
-        }
+        line = {"certificate days": days, "inputs lost": self._kept.lost, "warnings": warnings}
+        return {**self.federation.health, **line}
 
     def renew(self) -> None:
         """Another run from the present step on, for a hub that has gone back: see `RemoteAgents` and `JointHub`."""
@@ -199,6 +198,7 @@ class Hub:
         finally:
             if self._state_file is not None:
                 self._state_file.close()
+            self._journal.close()
             if self._broker is not None:
                 self._broker.stop()
 
@@ -217,7 +217,7 @@ class Hub:
     def _make_remote(self, names: list[str], bus: Bus, settings: dict[str, Any]) -> RemoteAgents | JointHub:
         """The joint game unless another is asked for: a `LookbackGame`, or None, is of the paper's federation."""
         if isinstance(settings.get("game", JointGame()), JointGame):
-            line = BusLine(bus, self.name, self._greet, self._kept.keep)
+            line = BusLine(bus, self.name, self._greet, self._kept.keep, self._journal)
             return JointHub(names, line, on_learnt=self._on_learnt, **settings)
         return RemoteAgents(names, bus, before_step=self._before_step, on_learnt=self._on_learnt, **settings)
 

@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 
-from nashcast.agents.bank import FORGETTING
+from nashcast.agents.bank import DECODERS
 from nashcast.agents.joint.public_features import PUBLIC_FEATURES
 from nashcast.agents.season import LONGEST_SEASON
 from nashcast.errors import InvalidInput
@@ -148,4 +148,4 @@ def check_numbers(where: str, numbers: np.ndarray, shape: tuple[int, ...], large
 
 
 # Decoders of one encoder: what an agent that has not come yet is expected to have.
-USUAL_EXPERTS = len(FORGETTING)
+USUAL_EXPERTS = len(DECODERS)

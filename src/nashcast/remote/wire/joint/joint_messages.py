@@ -17,6 +17,8 @@ from nashcast.remote.wire.format import pack, unpack
 # What a message may ask for.
 NOTHING, FORECAST, RECALL, HELLO = "", "forecast", "recall", "hello"
 ASKS = (NOTHING, FORECAST, RECALL, HELLO)
+# The terms of an agent that gives forecasts of its own and plays no part in the game.
+NO_TERMS = ()
 
 
 class Opening(NamedTuple):
@@ -133,7 +135,8 @@ class Said(NamedTuple):
     """An agent's answer.   name: its own.   number: of the next event it waits for.
 
     terms: what is added up over agents, in usual changes: for a forecast as in `Sums` said, leverage and, where there
-    are any, recalled and stopped; for a recall the recalled ones. Bytes under masks.   reason: why there are none.
+    are any, recalled and stopped; for a recall the recalled ones. Bytes under masks; NO_TERMS of an agent that plays no
+    part in the game.   reason: why there are none.
     """
 
     run: int
