@@ -14,6 +14,7 @@ from nashcast.federation.saving import double_buffered_file
 from nashcast.remote.hub import bus
 from nashcast.remote.hub.joint import joint_answers, joint_federation
 from nashcast.remote.hub.lookback import hub as hub_module
+from nashcast.remote.hub.lookback import input_store
 from nashcast.remote.owner import joint_owner, joint_runner, runner
 from simulation.network import Broker, Client
 from simulation.scheduler import PROCESS, Crashed, HubLoop, Scheduler, ThreadsafeResult
@@ -60,7 +61,7 @@ def simulated(scheduler: Scheduler, broker: Broker, rng: Random, collected: list
             stack.enter_context(patch.object(module, "time", clock))
         for module in (hub_module, runner):
             stack.enter_context(patch.object(module, "connect", connect))
-        for module in (joint_federation, kept_inputs):
+        for module in (joint_federation, input_store):
             stack.enter_context(patch.object(module, "secrets", drawn))
         stack.enter_context(patch.object(joint_owner, "perf_counter", scheduler.time))
         stack.enter_context(patch.object(bus, "Loop", HubLoop))

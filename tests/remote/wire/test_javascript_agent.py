@@ -15,7 +15,7 @@ from support.remote.joint_teams import run
 from support.remote.processes.crew import LONG
 from support.remote.processes.crew_processes import end, fork
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "javascript" / "agent.mjs"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "javascript" / "agent.mjs"
 NAMES = ["ada", "bob", "node"]
 
 pytestmark = pytest.mark.slow

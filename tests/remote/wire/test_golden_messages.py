@@ -11,14 +11,14 @@ from typing import get_args
 import msgpack
 import pytest
 
-from golden_messages import FOLDER, MESSAGES, SAFE, meaning, text, vectors
 from nashcast.remote.wire import messages as m
 from nashcast.remote.wire.format import pack, type_name, unpack
 from nashcast.remote.wire.joint import joint_messages as j
 from support.extras import skip_if
+from support.remote.golden_messages import FOLDER, MESSAGES, SAFE, meaning, text, vectors
 
 KINDS = {type_name(kind): kind for kind in MESSAGES}
-CHECK = Path(__file__).parents[2] / "examples" / "javascript" / "check_vectors.mjs"
+CHECK = Path(__file__).parents[3] / "examples" / "javascript" / "check_vectors.mjs"
 
 
 def read(kind):

@@ -1,8 +1,8 @@
 """Golden messages: of each kind one or more, as bytes and as what they mean, for agents in other languages.
 
-    python tests/remote/golden_messages.py
+    PYTHONPATH=tests python -m support.remote.golden_messages
 
-writes vectors/KIND.json anew. In them an array is {"shape": […], "values": […]} with the values in their order, bytes
+writes tests/remote/wire/vectors/KIND.json. In them an array is {"shape": […], "values": […]} with the values in their order, bytes
 are {"hex": "…"}, a whole number beyond 2^53 is {"int": "…"}, and a number that is not finite is {"float": "nan"}.
 """
 
@@ -21,7 +21,7 @@ from nashcast.remote.wire import messages as m
 from nashcast.remote.wire.format import PROTOCOL, pack, type_name
 from nashcast.remote.wire.joint import joint_messages as j
 
-FOLDER = Path(__file__).parent / "vectors"
+FOLDER = Path(__file__).parents[2] / "remote" / "wire" / "vectors"
 RUN = 0x7123456789ABCDEF
 SAFE = 1 << 53
 
