@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m support.remote.golden_messages
 
-writes tests/remote/wire/vectors/KIND.json. In them an array is {"shape": […], "values": […]} with the values in their order, bytes
-are {"hex": "…"}, a whole number beyond 2^53 is {"int": "…"}, and a number that is not finite is {"float": "nan"}.
+writes tests/remote/wire/vectors/KIND.json. In them an array is {"shape": […], "values": […]} with the values in their
+order, bytes are {"hex": "…"}, an integer beyond 2^53 is {"int": "…"}, and a number that is not finite {"float": "nan"}.
 """
 
 from __future__ import annotations
