@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_TESTS := tests/agents tests/games tests/mixing tests/federation tests/encoders
 
-.PHONY: setup demo test test-slow bench remote check format docs coverage release figures reproduction evaluation private clean
+.PHONY: setup demo test test-slow bench remote check format docs coverage release figures reproduction evaluation evaluation-quick private clean
 
 setup: $(VENV)/ready-dev
 
@@ -65,8 +65,14 @@ reproduction: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/reproduction.py
 	$(BIN)/python benchmarks/measured.py
 
+# Fresh streams need their files once: nashcast data fetch fresh. Goes on where it was stopped.
 evaluation: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/federation.py
+	$(BIN)/python benchmarks/peers.py
+
+# The same tables over a few short streams and fewer peers, into build/evaluation-quick.
+evaluation-quick: $(VENV)/ready-dev
+	$(BIN)/python benchmarks/peers.py --quick
 
 private: $(VENV)/ready-dev
 	$(BIN)/python benchmarks/private.py

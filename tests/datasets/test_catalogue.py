@@ -49,8 +49,10 @@ NAMES = [
     "el-nino",
     "laser",
     *RECORDINGS,
+    "fresh",
     "file",
 ]
+WITHOUT_OPTIONS = [name for name in NAMES if name not in ("fresh", "file")]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -64,7 +66,7 @@ def test_the_names():
     assert [each.name for each in catalogue()] == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES[:-1])
+@pytest.mark.parametrize("name", WITHOUT_OPTIONS)
 def test_every_stream_is_as_described(name, recorded, monkeypatch):
     monkeypatch.setenv("NASHCAST_DATA", str(recorded))
     skip_if_not_installed(name)
@@ -82,7 +84,7 @@ def test_every_stream_is_as_described(name, recorded, monkeypatch):
     assert known.licence
 
 
-@pytest.mark.parametrize("name", NAMES[:-1])
+@pytest.mark.parametrize("name", WITHOUT_OPTIONS)
 def test_the_reference_states_the_persistence_we_measure(name, recorded, monkeypatch):
     monkeypatch.setenv("NASHCAST_DATA", str(recorded))
     if name == "ecb":

@@ -39,6 +39,13 @@ from support.extras import skip_if
 ONE, TWO = Problem(1, 1, np.zeros(1)), Problem(3, 2, np.zeros(2))
 
 
+# Statsforecast takes seconds to import.
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if method.family in ("statsforecast", "sktime") else name
+    for name, method in all_methods().items()
+]
+
+
 def small(steps=60, y_dim=1):
     return logistic_map(steps) if y_dim == 1 else concept_shift(steps)
 
@@ -48,7 +55,7 @@ def need(method):
 
 
 @pytest.mark.parametrize("y_dim", [1, 2])
-@pytest.mark.parametrize("name", all_methods())
+@pytest.mark.parametrize("name", NAMES)
 def test_no_method_sees_a_target_before_it_is_told(name, y_dim):
     """Targets and inputs from the middle on are replaced by others: what was forecast until then must not move."""
     stream = small(40, y_dim)
@@ -66,7 +73,7 @@ def test_no_method_sees_a_target_before_it_is_told(name, y_dim):
     assert method.name == "persistence" or not np.array_equal(was[t + 1 :], now[t + 1 :])
 
 
-@pytest.mark.parametrize("name", all_methods())
+@pytest.mark.parametrize("name", NAMES)
 def test_the_seed_matters_only_where_it_is_said_to(name):
     stream = small(30)
     method = all_methods()[name]
@@ -89,6 +96,8 @@ def test_the_names_and_families():
     wanted |= {f"{rule} over the federation's experts" for rule in ("BOA", "ML-Poly", "river EWARegressor")}
     wanted |= {"river SNARIMAX", "river HoltWinters", "river BayesianLinearRegression", "river KNNRegressor"}
     wanted |= {"river ARFRegressor", "reservoirpy Reservoir >> RLS", "reservoirpy NVAR >> RLS"}
+    wanted |= {f"statsforecast Auto{name}" for name in ("ETS", "Theta", "ARIMA")}
+    wanted |= {"sktime OnlineEnsemble NNLS", "sktime OnlineEnsemble NormalHedge"}
     assert wanted <= set(names)
     assert list(chosen_methods(["agents"], names)) == [
         "federation", *(name for name in names if name.startswith("agent: ")), "persistence",

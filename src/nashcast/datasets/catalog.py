@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from nashcast.datasets.base import Stream
 from nashcast.datasets.files.known_files import AIR_QUALITY, BANK_OF_CANADA, ETT, KnownFile
 from nashcast.datasets.files.library import is_here
+from nashcast.datasets.fresh_series import FRESH, fresh
+from nashcast.datasets.fresh_series import GET as GET_FRESH
 from nashcast.datasets.recorded.air_quality import air_quality
 from nashcast.datasets.recorded.bank_of_canada import BOC_VALIDATION, bank_of_canada
 from nashcast.datasets.recorded.ecb_rates import ecb_desks, ecb_rates
@@ -180,6 +182,10 @@ _STREAMS: dict[str, _Kind] = {
         extra=("peers", "reservoirpy"),
     ),
     **{name: _recorded(name) for name in RECORDINGS},
+    "fresh": _Kind(
+        fresh, f"one of {len(FRESH)} series declared before any method ran on them", None,
+        "files of other packages, see docs/fresh-streams.md", "those of the packages",
+    ),
     "file": _Kind(table, "a CSV or Parquet file of your own", None, "your own", ""),
 }  # fmt: skip
 
@@ -199,6 +205,8 @@ def entry(name: str) -> Entry:
         extra, module = kind.extra
         needs, available = f"nashcast[{extra}]", find_spec(module) is not None
         get = f"pip install 'nashcast[{extra}]'"
+    elif kind.function is fresh:
+        needs, available, get = "files of other packages", all(each.is_here for each in FRESH.values()), GET_FRESH
     return Entry(name, kind.summary, kind.shape, _options(kind), kind.source, kind.licence, needs, available, get)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from nashcast.datasets import Stream, open_stream
 from nashcast.datasets.catalog import entry
+from nashcast.datasets.fresh_series import FRESH
 from nashcast.errors import InvalidInput, NashcastError
 
 LAGS = 3  # of a file, unless given
@@ -78,13 +79,18 @@ def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> lis
     return [each for each in found if each.paper or not paper_only]
 
 
+def fresh_streams() -> list[Declared]:
+    """Those of streams/fresh.toml, declared by a rule before any method ran on them."""
+    return [Declared("fresh", options=(("which", name),), title=name) for name in FRESH]
+
+
 def stream_named(text: str, target: str | None = None, lags: int | None = None) -> Declared:
     """A declared stream or one of the catalogue by name, or a CSV or Parquet file by path.
 
     target, lags: for a file; by default the last column and 3.
     """
-    for each in every_declared():
-        if each.name == text:
+    for each in (*every_declared(), *fresh_streams()):
+        if text in (each.name, each.label) and text != "fresh":
             return each
     path = Path(text)
     if path.suffix.lower() in (".csv", ".parquet", ".txt") or path.is_file():
@@ -93,6 +99,8 @@ def stream_named(text: str, target: str | None = None, lags: int | None = None) 
     entry(text)  # raises with the known names if it is unknown
     if text == "file":
         raise InvalidInput("--stream", "'file'", "Pass the path of the file itself.")
+    if text == "fresh":
+        raise InvalidInput("--stream", "'fresh'", f"Pass --fresh for all, or one of {', '.join(FRESH)}.")
     return Declared(text)
 
 

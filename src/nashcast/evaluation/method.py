@@ -18,9 +18,11 @@ FAMILIES = {
     "experts": "other mixtures of the same experts",
     "river": "models of the package river",
     "reservoirpy": "models of the package reservoirpy",
+    "statsforecast": "automatic models of the package statsforecast",
+    "sktime": "online ensembles of the package sktime",
 }
 # The federation's competitors: all families except its own parts.
-PEERS = ("baselines", "experts", "river", "reservoirpy")
+PEERS = ("baselines", "experts", "river", "reservoirpy", "statsforecast", "sktime")
 
 
 class Online(Protocol):

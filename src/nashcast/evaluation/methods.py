@@ -8,7 +8,7 @@ from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
 from nashcast.evaluation import federation_methods
 from nashcast.evaluation.method import Method
-from nashcast.evaluation.peers import experts, reservoir_peers, river_peers
+from nashcast.evaluation.peers import experts, reservoir_peers, river_peers, sktime_peers, statsforecast_peers
 from nashcast.evaluation.peers.baselines import BASELINES
 from nashcast.evaluation.prequential import timed
 
@@ -25,6 +25,8 @@ def all_methods() -> dict[str, Method]:
         *experts.methods(),
         *river_peers.methods(),
         *reservoir_peers.methods(),
+        *statsforecast_peers.methods(),
+        *sktime_peers.methods(),
     ]
     return {method.name: method for method in found}
 

@@ -49,15 +49,15 @@ def long_run_variance(values: np.ndarray) -> float:
 def student_p(statistic: float, freedom: int) -> float:
     """The probability that |t| with these degrees of freedom exceeds |statistic|."""
     x = freedom / (freedom + statistic * statistic)
-    return _incomplete_beta(freedom / 2.0, 0.5, x)
+    return incomplete_beta(freedom / 2.0, 0.5, x)
 
 
-def _incomplete_beta(a: float, b: float, x: float) -> float:
+def incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised incomplete beta function by its continued fraction (Lentz)."""
     if x <= 0.0 or x >= 1.0:
         return 0.0 if x <= 0.0 else 1.0
     if x > (a + 1.0) / (a + b + 2.0):
-        return 1.0 - _incomplete_beta(b, a, 1.0 - x)
+        return 1.0 - incomplete_beta(b, a, 1.0 - x)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
     tiny = 1e-300
     fraction, c, d = 1.0, 1.0, 0.0

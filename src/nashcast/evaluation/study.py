@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nashcast.evaluation.comparison import comparison, comparison_notes, comparison_table
 from nashcast.evaluation.declared import together, warmup_share
 from nashcast.evaluation.evaluate import Outcome
 from nashcast.evaluation.federation_methods import FEDERATION
@@ -27,14 +28,21 @@ def study_of(outcomes: Sequence[Outcome], seeds: Sequence[int], missing: Mapping
     """missing: streams that could not be opened, and why."""
     rows = rows_of(outcomes)
     arrays: dict[str, np.ndarray] = {}
-    tables = [overview_table(rows), peers_table(rows), parts_table(rows), intervals_table(outcomes)]
+    compared = comparison(rows, steps_of(outcomes))
+    tables = [overview_table(rows), comparison_table(compared), peers_table(rows), parts_table(rows)]
+    tables.append(intervals_table(outcomes))
     tables += [stream_table(stream, rows) for stream in dict.fromkeys(row["stream"] for row in rows)]
     return Study(
         "evaluation", "The federation beside its parts and its peers", "", seeds=list(seeds),
         settings={"warm-up": warmup_share(), "streams": list(dict.fromkeys(row["stream"] for row in rows))},
-        notes=notes(rows, missing), tables=[table for table in tables if table.rows],
+        notes=comparison_notes(compared) + notes(rows, missing), tables=[table for table in tables if table.rows],
         figures=figures(outcomes, rows, arrays), arrays=arrays,
     )  # fmt: skip
+
+
+def steps_of(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many steps each stream has."""
+    return {each.stream.label: len(each.stream.open().targets) for each in outcomes}
 
 
 def overview_table(rows: Sequence[dict[str, Any]]) -> Table:
