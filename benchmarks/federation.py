@@ -27,7 +27,7 @@ from nashcast.evaluation.federation_methods import federation
 from nashcast.evaluation.method import problem_of
 from nashcast.evaluation.peers.experts import expert_forecasts
 from nashcast.evaluation.prequential import forecast_all, warmup_steps
-from nashcast.evaluation.significance import diebold_mariano
+from nashcast.evaluation.statistics.significance import diebold_mariano
 from nashcast.mixing.aggregation import aggregation_rule
 from nashcast.records.study import Column, Table
 from nashcast.reports.markdown import markdown_table

@@ -20,8 +20,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nashcast.evaluation.comparison import comparison, comparison_notes, comparison_table
-
 import nashcast
 from nashcast.cli.shared.argument_types import positive, seeds
 from nashcast.cli.shared.progress import Progress
@@ -32,6 +30,7 @@ from nashcast.evaluation.federation_methods import WITHOUT_GAME
 from nashcast.evaluation.method import PEERS
 from nashcast.evaluation.methods import PERSISTENCE
 from nashcast.evaluation.rows import rows_of
+from nashcast.evaluation.statistics.comparison import comparison, comparison_notes, comparison_table
 from nashcast.evaluation.study import overview_table, steps_of
 from nashcast.reports.markdown import markdown_table
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nashcast.datasets.fresh_series import FRESH
-from nashcast.evaluation.comparison import comparison
 
+from nashcast.datasets.recorded.fresh_series import FRESH
 from nashcast.evaluation.methods import all_methods, chosen_methods
+from nashcast.evaluation.statistics.comparison import comparison
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from nashcast.evaluation.peers.model_inputs import Past
 from nashcast.evaluation.prequential import forecast_all, run, timed
 from nashcast.evaluation.rows import KEYS, head_to_head, overview, rows_of, summary
 from nashcast.evaluation.scoring import combined, packed, score, unpacked
-from nashcast.evaluation.significance import diebold_mariano
+from nashcast.evaluation.statistics.significance import diebold_mariano
 from nashcast.evaluation.study import study_of
 from nashcast.records import study as records
 from support.extras import skip_if

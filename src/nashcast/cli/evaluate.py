@@ -132,7 +132,6 @@ def run(chosen: argparse.Namespace) -> None:
 
 def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     """The evaluation against peers: its study, and the object printed as JSON."""
-    from nashcast.evaluation.comparison import comparison
     from nashcast.evaluation.declared import (
         check_streams,
         declared_streams,
@@ -141,6 +140,7 @@ def _peers(chosen: argparse.Namespace, methods, seeds, progress: Progress):
     )
     from nashcast.evaluation.evaluate import evaluate
     from nashcast.evaluation.rows import KEYS, head_to_head, summary
+    from nashcast.evaluation.statistics.comparison import comparison
     from nashcast.evaluation.study import rows_of, steps_of, study_of
 
     named = [stream_named(text, chosen.target, chosen.lags) for text in chosen.stream]

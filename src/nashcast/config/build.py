@@ -18,7 +18,6 @@ from nashcast.config.run_encoders import encoder_options, function_file, make_en
 from nashcast.config.run_schema import Place
 from nashcast.datasets import Stream
 from nashcast.datasets.catalog import entry, open_stream
-from nashcast.datasets.suggest import near
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
 from nashcast.federation.default import default_agents
@@ -26,6 +25,7 @@ from nashcast.federation.federation import Federation
 from nashcast.federation.incoming.objects import object_columns
 from nashcast.federation.paper import paper_federation
 from nashcast.games.joint import JointGame
+from nashcast.suggest import near
 
 Maker = Callable[[], Federation]
 Wrap = Callable[[str, Encoder], Encoder]

@@ -14,10 +14,10 @@ from nashcast.config.paper_settings import AGENT, PaperSettings, read_paper
 from nashcast.config.run_encoders import ENCODERS, encoder_options, make_encoder
 from nashcast.config.run_schema import Place, options_of, read, read_options, refuse_unknown, table
 from nashcast.datasets.catalog import REQUIRED, entry
-from nashcast.datasets.suggest import near
 from nashcast.encoders import Trend
 from nashcast.errors import InvalidInput
 from nashcast.federation.federation import Federation
+from nashcast.suggest import near
 
 # Settings of `Federation` other than its agents and its game.
 _IN_CODE_ONLY = ("agents", "game", "x_dim", "y_dim", "start", "seed", "coverages", "agent_intervals", "history")

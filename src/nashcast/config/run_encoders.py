@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from nashcast import encoders
 from nashcast import validation as check
 from nashcast.config.run_schema import Option, Place, options_of, read, read_options, refuse_unknown
-from nashcast.datasets.suggest import near
 from nashcast.encoders import Encoder
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 # A user function "my_module:my_function", in a file beside the settings file or in an installed package.
 Function: TypeAlias = Callable[..., Any]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 
 class Place(NamedTuple):

@@ -3,11 +3,11 @@
 from nashcast.datasets.base import Stream
 from nashcast.datasets.catalog import Entry, catalogue, open_stream
 from nashcast.datasets.files.library import add, fetch
-from nashcast.datasets.fresh_series import fresh
 from nashcast.datasets.recorded.air_quality import air_quality
 from nashcast.datasets.recorded.bank_of_canada import bank_of_canada
 from nashcast.datasets.recorded.ecb_rates import ecb_desks, ecb_rates
 from nashcast.datasets.recorded.ett import ett
+from nashcast.datasets.recorded.fresh_series import fresh
 from nashcast.datasets.recorded.laser import laser
 from nashcast.datasets.recorded.recordings import recording
 from nashcast.datasets.recorded.river_series import airline_passengers, approval, sp500, water_flow

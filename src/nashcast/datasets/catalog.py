@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from nashcast.datasets.base import Stream
 from nashcast.datasets.files.known_files import AIR_QUALITY, BANK_OF_CANADA, ETT, KnownFile
 from nashcast.datasets.files.library import is_here
-from nashcast.datasets.fresh_series import FRESH, fresh
-from nashcast.datasets.fresh_series import GET as GET_FRESH
 from nashcast.datasets.recorded.air_quality import air_quality
 from nashcast.datasets.recorded.bank_of_canada import BOC_VALIDATION, bank_of_canada
 from nashcast.datasets.recorded.ecb_rates import ecb_desks, ecb_rates
 from nashcast.datasets.recorded.ett import ETT_VALIDATION, ett
+from nashcast.datasets.recorded.fresh_series import FRESH, fresh
+from nashcast.datasets.recorded.fresh_series import GET as GET_FRESH
 from nashcast.datasets.recorded.laser import laser
 from nashcast.datasets.recorded.recordings import RECORDINGS, recording
 from nashcast.datasets.recorded.river_series import airline_passengers, approval, sp500, water_flow
@@ -28,9 +28,9 @@ from nashcast.datasets.simulated.hourly_load import hourly_load
 from nashcast.datasets.simulated.logistic_map import logistic_map
 from nashcast.datasets.simulated.periodic import periodic
 from nashcast.datasets.simulated.simulated_owners import simulated_owners
-from nashcast.datasets.suggest import near
 from nashcast.datasets.table import table
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 
 class Entry(NamedTuple):

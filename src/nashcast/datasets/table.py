@@ -11,8 +11,8 @@ from nashcast.datasets.files.csv_file import read_csv
 from nashcast.datasets.files.parquet_file import read_parquet
 from nashcast.datasets.files.sheet import Sheet, check_gaps, check_order, held
 from nashcast.datasets.lagged import WARMUP, next_row
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 
 def table(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from nashcast.datasets import Stream, open_stream
 from nashcast.datasets.catalog import entry
-from nashcast.datasets.fresh_series import FRESH
+from nashcast.datasets.recorded.fresh_series import FRESH
 from nashcast.errors import InvalidInput, NashcastError
 
 LAGS = 3  # of a file, unless given
@@ -80,7 +80,7 @@ def declared_streams(*, paper_only: bool = False, held_out: bool = False) -> lis
 
 
 def fresh_streams() -> list[Declared]:
-    """Those of streams/fresh.toml, declared by a rule before any method ran on them."""
+    """Those of datasets/recorded/fresh.toml, declared by a rule before any method ran on them."""
     return [Declared("fresh", options=(("which", name),), title=name) for name in FRESH]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
 from nashcast.evaluation import federation_methods
 from nashcast.evaluation.method import Method
 from nashcast.evaluation.peers import experts, reservoir_peers, river_peers, sktime_peers, statsforecast_peers
 from nashcast.evaluation.peers.baselines import BASELINES
 from nashcast.evaluation.prequential import timed
+from nashcast.suggest import near
 
 PERSISTENCE = "persistence"
 

@@ -13,7 +13,7 @@ from nashcast.evaluation.federation_methods import FEDERATION
 from nashcast.evaluation.method import PEERS
 from nashcast.evaluation.methods import PERSISTENCE
 from nashcast.evaluation.scoring import as_number, unpacked
-from nashcast.evaluation.significance import diebold_mariano
+from nashcast.evaluation.statistics.significance import diebold_mariano
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.runs.single_run import skill
 

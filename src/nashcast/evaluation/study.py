@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.evaluation.comparison import comparison, comparison_notes, comparison_table
 from nashcast.evaluation.declared import together, warmup_share
 from nashcast.evaluation.evaluate import Outcome
 from nashcast.evaluation.federation_methods import FEDERATION
@@ -17,6 +16,7 @@ from nashcast.evaluation.methods import PERSISTENCE
 from nashcast.evaluation.peers.interval_rivals import RIVALS
 from nashcast.evaluation.rows import SURE, head_to_head, overview, rows_of, summary
 from nashcast.evaluation.scoring import unpacked
+from nashcast.evaluation.statistics.comparison import comparison, comparison_notes, comparison_table
 from nashcast.intervals.intervals import COVERAGES
 from nashcast.records.study import Column, Figure, Line, Panel, Study, Table
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
 from nashcast.frames.calendar_inputs import calendar_inputs, checked_holidays, checked_names, column_names
 from nashcast.frames.grid import Grid
 from nashcast.frames.table import DICT, Table
 from nashcast.frames.times import INSTANT, instants, native_datetimes, seconds, step_length, zone_name, zone_named
+from nashcast.suggest import near
 
 # The largest number of places per row of the table; more means that `every` does not fit.
 _SPARSEST = 50

@@ -76,6 +76,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def _near(word: str, names: Sequence[str]) -> str:
-    from nashcast.datasets.suggest import near
+    from nashcast.suggest import near
 
     return near(word.partition("=")[0], names)

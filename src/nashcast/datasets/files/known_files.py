@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from nashcast.datasets.files.sheet import Sheet
 from nashcast.datasets.recorded import air_quality_file
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 
 class KnownFile(NamedTuple):

@@ -24,8 +24,8 @@ from nashcast.datasets.files.package_files import packaged
 from nashcast.datasets.files.sheet import Sheet, held
 from nashcast.datasets.lagged import WARMUP
 from nashcast.datasets.recorded.single_series import check_options, series
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 LONGEST = 2000
 

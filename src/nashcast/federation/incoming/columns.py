@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nashcast import validation as check
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 Input = np.ndarray | Sequence[float] | Mapping[str, float] | float
 Target = np.ndarray | Sequence[float] | Mapping[str, float] | float

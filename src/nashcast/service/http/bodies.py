@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.journal.entries import LABEL, OBSERVATION
 from nashcast.service.streams.intake import Item
 from nashcast.service.streams.settings import ServeSettings
+from nashcast.suggest import near
 
 # Beyond, squares of products overflow somewhere in a black box.
 LARGEST = 1e15

@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from nashcast.evaluation.critical_difference import mean_ranks, nemenyi, studentised_range
-from nashcast.evaluation.ratio_interval import geometric_mean_interval
-from nashcast.evaluation.signed_rank import average_ranks, holm, signed_rank_p
 from scipy import stats
 
 import nashcast as nc
+from nashcast.evaluation.statistics.critical_difference import mean_ranks, nemenyi, studentised_range
+from nashcast.evaluation.statistics.ratio_interval import geometric_mean_interval
+from nashcast.evaluation.statistics.signed_rank import average_ranks, holm, signed_rank_p
 
 
 def generator(seed=0):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from nashcast.evaluation.comparison import comparison, comparison_notes, comparison_table
 
+from nashcast.evaluation.statistics.comparison import comparison, comparison_notes, comparison_table
 from nashcast.reports.markdown import markdown_table
 
 

@@ -19,13 +19,13 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
-from nashcast.datasets.wheel_files import WheelFile, place_of, read_wheel_file
 
 from nashcast.datasets.base import Stream
+from nashcast.datasets.files.wheel_files import WheelFile, place_of, read_wheel_file
 from nashcast.datasets.lagged import WARMUP
 from nashcast.datasets.recorded.single_series import check_options, series
-from nashcast.datasets.suggest import near
 from nashcast.errors import InvalidInput
+from nashcast.suggest import near
 
 GET = "nashcast data fetch fresh"
 LONGEST = 2000
@@ -62,7 +62,7 @@ class FreshSeries(NamedTuple):
 
 
 def _declared() -> dict[str, FreshSeries]:
-    text = (resources.files("nashcast.datasets") / "fresh.toml").read_text(encoding="utf-8")
+    text = (resources.files("nashcast.datasets.recorded") / "fresh.toml").read_text(encoding="utf-8")
     return {name: FreshSeries(**facts) for name, facts in tomllib.loads(text).items()}
 
 

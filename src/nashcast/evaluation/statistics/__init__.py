@@ -1,0 +1,1 @@
+"""Statistics over streams: significance, ratios with intervals, ranks."""
