@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.datasets import fresh_series as module
 from nashcast.datasets import open_stream
 from nashcast.datasets.catalog import entry
 from nashcast.datasets.files.wheel_files import WheelFile, fetch_wheel_files, place_of
+from nashcast.datasets.recorded import fresh_series as module
 from nashcast.datasets.recorded.fresh_series import FRESH, FreshSeries, fresh
 from nashcast.datasets.recorded.recordings import RECORDINGS
 

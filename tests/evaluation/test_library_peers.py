@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from nashcast.evaluation import sktime_peers, statsforecast_peers
 from nashcast.evaluation.method import Problem
+from nashcast.evaluation.peers import sktime_peers, statsforecast_peers
 from nashcast.evaluation.peers.sktime_peers import Combined, Naive, drift, last, mean_of
 from nashcast.evaluation.peers.statsforecast_peers import SEASONAL, WINDOW, Refitted
 from support.extras import skip_if
