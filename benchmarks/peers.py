@@ -1,6 +1,6 @@
 """The federation beside all peers, on sets of streams that stand apart by when they were first seen.
 
-    python benchmarks/peers.py [--sets declared,held-out,fresh] [--seeds 2024] [--jobs 2] [--quick]
+    python benchmarks/peers.py [--sets declared,held-out,fresh] [--methods LIST] [--seeds 2024] [--jobs 2] [--quick]
 
 Writes a record of each set (RECORDS), docs/peers.md, docs/fresh-streams.md and docs/evaluation-summary.md. Runs are
 kept in build/peers as they finish: the same command continues where it was stopped. --quick: a few short streams of the
@@ -28,7 +28,7 @@ from nashcast.evaluation.declared import Declared, check_streams, declared_strea
 from nashcast.evaluation.evaluate import evaluate
 from nashcast.evaluation.federation_methods import WITHOUT_GAME
 from nashcast.evaluation.method import PEERS
-from nashcast.evaluation.methods import PERSISTENCE
+from nashcast.evaluation.methods import PERSISTENCE, all_methods
 from nashcast.evaluation.rows import rows_of
 from nashcast.evaluation.statistics.comparison import comparison, comparison_notes, comparison_table
 from nashcast.evaluation.study import overview_table, steps_of
@@ -77,15 +77,22 @@ def record_of(name: str, chosen: argparse.Namespace, place: Place, progress: Pro
     """One set: all methods on all its streams, and what they come to."""
     begun = time.monotonic()
     streams, missing = check_streams(streams_of(name, chosen.quick))
-    methods = QUICK_METHODS if chosen.quick else METHODS
+    methods = chosen.methods or (QUICK_METHODS if chosen.quick else METHODS)
     outcomes = evaluate(streams, methods, chosen.seeds, place.results, jobs=chosen.jobs, progress=progress)
     progress.clear()
     rows, steps = rows_of(outcomes), steps_of(outcomes)
     return {
         "set": name, "version": nashcast.__version__, "created": date.today().isoformat(), "seeds": list(chosen.seeds),
         "seconds": time.monotonic() - begun, "steps": steps, "not_run": missing,
+        "left_out": left_out(rows),
         "comparison": comparison(rows, steps), "rows": [plain(row) for row in rows],
     }  # fmt: skip
+
+
+def left_out(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Peers that the evaluation knows and that were not asked for."""
+    ran = {row["method"] for row in rows}
+    return [name for name, method in all_methods().items() if method.family in PEERS and name not in ran]
 
 
 def plain(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,6 +116,10 @@ def section(record: Mapping[str, Any], heading: str) -> list[str]:
     lines += [f"\nNot run: {line}." for line in together(record["not_run"])]
     failed = [f"{row['method']} on {row['stream']} ({row['why']})" for row in rows if row["why"]]
     lines += ["\nFailed: " + "; ".join(failed) + "."] if failed else []
+    lines += (
+        ["\nPeers that were not part of this run: " + ", ".join(record["left_out"]) + "."] if record["left_out"] else []
+    )
+    lines += ["\nTimes are those of processes that share the machine: orders of magnitude, and more where it is busy."]
     many = ", ".join(map(str, record["seeds"]))
     return [*lines, "", f"nashcast {record['version']}, {record['created']}, seeds {many}.", ""]
 
@@ -216,6 +227,10 @@ def write_pages(place: Place) -> list[Path]:
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], allow_abbrev=False)
     parser.add_argument("--sets", metavar="LIST", help="some of declared,held-out,fresh (default: all)")
+    parser.add_argument(
+        "--methods", type=lambda text: tuple(text.split(",")), metavar="LIST",
+        help="families of peers or names of methods (default: all peers)",
+    )  # fmt: skip
     parser.add_argument("--seeds", type=seeds, default=(2024,), metavar="LIST", help="seeds (default: 2024)")
     parser.add_argument("--jobs", type=positive, default=2, metavar="N", help="processes (default: 2)")
     parser.add_argument("--quick", action="store_true", help="a few short seen streams and fewer peers")

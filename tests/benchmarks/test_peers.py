@@ -32,7 +32,7 @@ def record_of(name, seed=0):
             row = {"stream": stream, "method": method, "family": family, "mse_after_warmup": float(rng.random())}
             rows.append(row | {"mse": 1.0, "dm_p": None, "us_per_step": 5.0, "choices": "", "why": ""})
     about = {"set": name, "version": "1", "created": "2026-01-01", "seeds": [1], "seconds": 1.0, "steps": steps}
-    return about | {"not_run": {}, "comparison": comparison(rows, steps), "rows": rows}
+    return about | {"not_run": {}, "left_out": ["ARIMA"], "comparison": comparison(rows, steps), "rows": rows}
 
 
 def test_the_summary_has_at_most_ten_lines_and_names_the_hardest_peers(script):
@@ -65,6 +65,7 @@ def test_pages_come_from_the_records_that_are_there(script, tmp_path):
     assert page.index("## The rule") < page.index("## The streams") < page.index("## Results")
     assert page.count("## Results") == 1
     assert "With its game the error is smaller on" in page
+    assert "Peers that were not part of this run: ARIMA." in page
 
 
 def test_the_quick_run_leaves_fresh_streams_alone(script):
