@@ -64,7 +64,7 @@ class Place(NamedTuple):
     results: Path
 
 
-KEPT = Place(ROOT / "benchmarks", ROOT / "docs", ROOT / "build" / "peers")
+KEPT = Place(ROOT / "benchmarks" / "results", ROOT / "docs", ROOT / "build" / "peers")
 QUICK = Place(*(ROOT / "build" / "evaluation-quick" / name for name in ("records", "pages", "results")))
 
 
