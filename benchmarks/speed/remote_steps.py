@@ -21,7 +21,7 @@ from nashcast.remote.broker.certificates import certs
 from nashcast.remote.broker.certificates.keys import make_seed
 from nashcast.remote.broker.enrolling import enrolment
 from nashcast.remote.broker.running.server import EmbeddedBroker
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.remote.wire.subjects import ask_subject
 from speed.agent_pool import RAW, AgentPool, AgentSpec

@@ -1,4 +1,4 @@
-"""Three organisations, a hub and a broker on one machine: one agent is killed on the way, and who has seen what."""
+"""Five desks with one private sensor each, in processes of their own: their gain, and what each party sees."""
 
 from __future__ import annotations
 
@@ -7,221 +7,151 @@ import logging
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable as Function
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from demos.organisations import Organisation, Party, found, members_table
+from demos.organisations import Party, SensorOwner, found
 from nashcast import validation as check
-from nashcast.agents.lookback.paper_agent import PaperAgent
-from nashcast.agents.protocol import Answer
+from nashcast.agents.agent import Agent
 from nashcast.cli.shared.printed import print_json
 from nashcast.cli.shared.progress import Progress
-from nashcast.datasets import Stream, concept_shift
+from nashcast.datasets import Stream, ecb_desks
+from nashcast.encoders import Callable
 from nashcast.errors import NashcastError
-from nashcast.federation.lookback.transport import Message
-from nashcast.federation.paper import LookbackGame, paper_federation
+from nashcast.evaluation.showcase import MIXTURE, PERSISTENCE, POOLED, TOGETHER
+from nashcast.federation.federation import Federation
 from nashcast.remote.broker.running.server import EmbeddedBroker
-from nashcast.remote.hub.lookback.hub import Hub
-from nashcast.remote.owner.warm_up import warm_up
-from nashcast.runs.single_run import error_of, persistence_error
+from nashcast.remote.hub.hub import Hub
+from nashcast.runs.single_run import error_of
 
-STEPS = 200
-GAME = LookbackGame(lookback=3, placement="spread")
-# All play: a spread game asks for sums only, whatever more an owner would let out.
-MEMBERS = (
-    Organisation("rain-lab", "random_features", {"features": 6, "noise": 0.1}, "sums"),
-    Organisation("river-office", "echo_state", {"features": 6, "noise": 0.1}, "moments"),
-    Organisation("tide-desk", "linear", {}, "features"),
-)
-# The one with a memory: it has to see what it missed before it can go on.
-KILLED = "river-office"
-# What is an agent's own: whatever of it no owner's log names has stayed at home.
-PRIVATE = ("features", "means", "covariance", "decoder", "ridge", "decay")
-# Seconds: for agents to come, at first and after a crash; and the least between two steps while one is away.
-PATIENCE, PACE = 120.0, 0.02
-# Seconds for a turn, more than a busy machine needs: the one that sits out here is the one that was killed.
-DEADLINE = 30.0
+STEPS = 300
+# Seconds for all agents to connect, and for one answer: more than a busy machine needs.
+START_TIMEOUT_S, DEADLINE_S = 120.0, 30.0
+MASKED = "masked terms"
 
 
-class Shown(NamedTuple):
-    """errors: mean squared ones, of the federation, of persistence and of each agent's forecasts in it.
+class Seen(NamedTuple):
+    """What the other parties see of one owner. numbers: kinds of numbers that left it, by its own log.
 
-    sat_out: steps by agent.   seen: bytes of numbers by kind, for each party and each other.   left: bytes of messages
-    and what their owners' logs name, by agent.   stayed: what is in none of those logs.   killed: who, at which step,
-    when it was back, and seconds in between.   difference: the greatest from one process with the same absences.
+    bytes: sent in all.   by_hub, by_owners: in words.
+    """
+
+    numbers: list[str]
+    bytes: int
+    by_hub: str
+    by_owners: str
+
+
+class Federated(NamedTuple):
+    """errors: mean squared errors of persistence, each owner alone, the masked federation, and three references.
+
+    absences: steps in which an owner gave no answer.   traffic: rounds, and bytes down from and up to the hub.
     """
 
     stream: str
     steps: int
-    members: list[dict]
+    owners: list[str]
     errors: dict[str, float]
-    weights: dict[str, float]
-    sat_out: dict[str, list[int]]
-    killed: dict[str, Any]
-    seen: list[dict]
-    left: dict[str, dict]
-    stayed: list[str]
-    difference: float
+    seen: dict[str, Seen]
+    absences: dict[str, int]
+    traffic: dict[str, int]
     seconds: float
 
 
-def show(
-    stream: Stream, seed: int = 2024, say: Callable[[str], None] = lambda line: None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Shown:  # fmt: skip
-    """The whole show, in a folder that is gone afterwards."""
+ELSEWHERE = "together, masked"
+
+
+def federate(
+    stream: Stream,
+    seed: int = 2024,
+    say: Function[[str], None] = lambda line: None,
+    progress: Function[[int, int], None] = lambda done, total: None,
+) -> Federated:
+    """Run the federation in a temporary folder, then the references in this process."""
     began, steps = time.monotonic(), len(stream.targets)
-    with _stage(MEMBERS, stream, seed) as (hub, parties):
+    owners = [
+        SensorOwner(name.lower(), stream.inputs[:, place].tolist()) for place, name in enumerate(stream.input_names)
+    ]
+    clock = np.arange(steps, dtype=float)[:, None]  # the only input that the hub has and sends
+    with _running(owners, stream, seed) as (hub, parties):
         say(f"hub of {hub.name} at {hub.url}, TLS on both sides; starting {', '.join(hub.names)}")
-        _wait_for(hub, parties, hub.names)
-        say("all are here")
-        play = _Play(hub, parties[KILLED], stream, say)
-        for t in range(steps):
+        while missing := hub.wait_for_agents(1.0):
+            late = time.monotonic() - began > START_TIMEOUT_S
+            failed = missing if late else [name for name in missing if parties[name].has_ended]
+            if failed:
+                raise NashcastError("; ".join(f"{name} did not connect: {parties[name].said_last}" for name in failed))
+        say("all agents are connected")
+        forecasts = []
+        for t, (x, y) in enumerate(zip(clock, stream.targets, strict=True)):
             progress(t, steps)
-            if t == steps // 3:
-                play.kill(t)
-            if t == 3 * steps // 4 and play.back_at is None:
-                _wait_for(hub, parties, [KILLED])  # a slow machine: the rest is for who has come back
-            play.step(t)
-        progress(steps, steps)
-        weights, transcript = hub.federation.weights, hub.federation.transcript
+            hub.federation.predict_one(x)
+            assert hub.federation.present is not None
+            forecasts.append(hub.federation.present.forecast[0])
+            hub.federation.learn_one(x, y)
+        absences, traffic = dict(hub.federation.health["absences"]), dict(hub.traffic)
         for party in parties.values():
             party.stop()
-        left = {name: party.sent() for name, party in parties.items()}
-    forecasts, agents = np.array(play.forecasts), np.array(play.agents)
-    names = [member.name for member in MEMBERS]
-    errors = {"federation": error_of(forecasts, stream.targets), "persistence": persistence_error(stream)}
-    errors |= {name: error_of(agents[:, i], stream.targets) for i, name in enumerate(names)}
-    alone = _in_one_process(stream, seed, play.sat_out)
-    named = set().union(*(set(found) for found, _ in left.values()))
-    return Shown(
-        stream.name, steps, [member._asdict() for member in MEMBERS], errors, weights, play.sat_out,
-        play.recovery(), who_saw_what(transcript, names),
-        {name: {"bytes": size, "named": sorted(found)} for name, (found, size) in left.items()},
-        [name for name in PRIVATE if name not in named],
-        float(np.abs(forecasts - alone).max()), time.monotonic() - began,
-    )  # fmt: skip
+        seen = {name: _seen(party, len(owners)) for name, party in parties.items()}
+    say("and for comparison, in one process: each owner alone, their mixture, together without masks, inputs pooled")
+    errors = {PERSISTENCE: stream.persistence_mse, ELSEWHERE: error_of(np.array(forecasts), stream.targets)}
+    cases = list(_references(stream, owners))
+    for done, (name, federation) in enumerate(cases):
+        progress(done, len(cases))
+        errors[name] = error_of(federation.replay(clock, stream.targets).forecasts, stream.targets)
+    return Federated(
+        stream.name, steps, [owner.name for owner in owners], errors, seen, absences, traffic, time.monotonic() - began
+    )
+
+
+def _references(stream: Stream, owners: list[SensorOwner]) -> Iterator[tuple[str, Federation]]:
+    def agent(name: str, values: np.ndarray) -> Agent:
+        return Agent(Callable(lambda x: values[int(x[0])], features=values.shape[1]), name=name)
+
+    agents = [agent(owner.name, np.array(owner.readings)[:, None]) for owner in owners]
+    for each in agents:
+        yield f"{each.name} alone", Federation([each], start=stream.start, coverages=())
+    yield MIXTURE, Federation(agents, game=None, start=stream.start, coverages=())
+    yield TOGETHER, Federation(agents, start=stream.start, coverages=())
+    yield POOLED, Federation([agent("pooled", stream.inputs)], start=stream.start, coverages=())
 
 
 @contextmanager
-def _stage(members: Sequence[Organisation], stream: Stream, seed: int) -> Iterator[tuple[Hub, dict[str, Party]]]:
-    """Folder, broker, hub and agents, each ended before what it needs."""
+def _running(owners: list[SensorOwner], stream: Stream, seed: int) -> Iterator[tuple[Hub, dict[str, Party]]]:
+    """Folder, broker, hub and agents; each stops before the parts it depends on."""
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nashcast-demo-")))
-        folder = found(place, "demo", members)
+        folder = found(place, "desks", owners)
         broker = stack.enter_context(EmbeddedBroker(folder, tls=place / "operator" / "certs"))
-        warm_up()
-        hub = stack.enter_context(Hub(
-            folder, url=broker.url, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed,
-            transcript=True, deadline=DEADLINE,
-        ))  # fmt: skip
+        hub = stack.enter_context(
+            Hub(folder, url=broker.url, y_dim=1, start=stream.start, seed=seed, deadline=DEADLINE_S, state=False)
+        )
         parties = {}
-        for member in members:
-            parties[member.name] = party = Party(member, place / member.name, hub.url, seed)
+        for owner in owners:
+            parties[owner.name] = party = Party(owner, place / owner.name, hub.url, seed)
             stack.callback(party.stop)
             party.start()
         yield hub, parties
 
 
-def _wait_for(hub: Hub, parties: dict[str, Party], names: Sequence[str]) -> None:
-    missing = hub.wait_for_agents(PATIENCE, names)
-    if missing:
-        said = "; ".join(f"{name} says: {parties[name].said_last}" for name in missing)
-        raise NashcastError(f"no word of {', '.join(missing)} within {PATIENCE:g} s. {said}.")
-
-
-class _Play:
-    """The steps, and what becomes of the one that is killed."""
-
-    def __init__(self, hub: Hub, victim: Party, stream: Stream, say: Callable[[str], None]):
-        self._hub, self._victim, self._stream, self._say = hub, victim, stream, say
-        self.forecasts, self.agents = [], []
-        self.sat_out: dict[str, list[int]] = {name: [] for name in hub.names}
-        self._killed_at: tuple[int, float] | None = None
-        self.back_at: tuple[int, float] | None = None
-
-    def kill(self, t: int) -> None:
-        self._victim.kill()
-        self._killed_at = t, time.monotonic()
-        self._say(f"step {t}: {self._victim.member.name} killed (kill -9) and started again; the others go on")
-        self._victim.start()
-
-    def step(self, t: int) -> None:
-        began, hub = time.monotonic(), self._hub
-        hub.federation.predict_one(self._stream.inputs[t])
-        step = hub.federation.present
-        assert step is not None
-        hub.federation.learn_one(self._stream.inputs[t], self._stream.targets[t])
-        self.forecasts.append(step.forecast[0])
-        self.agents.append(step.own)
-        for i in step.absent:
-            self.sat_out[hub.names[i]].append(t)
-        if self._killed_at is None or self.back_at is not None:
-            return
-        if hub.names.index(self._victim.member.name) not in step.absent:
-            self.back_at = t, time.monotonic()
-            seconds = self.back_at[1] - self._killed_at[1]
-            self._say(f"step {t}: {self._victim.member.name} is back after {seconds:.1f} s, and has caught up")
-        else:
-            time.sleep(max(PACE - (time.monotonic() - began), 0.0))
-
-    def recovery(self) -> dict[str, Any]:
-        killed, back = self._killed_at, self.back_at
-        assert killed is not None
-        return {
-            "agent": self._victim.member.name, "killed_at_step": killed[0],
-            "back_at_step": None if back is None else back[0],
-            "seconds": None if back is None else back[1] - killed[1],
-        }  # fmt: skip
-
-
-def who_saw_what(transcript: Sequence[Message], names: Sequence[str]) -> list[dict]:
-    """For every party and every other: bytes of numbers by kind of message, from the hub's list of all messages."""
-    counted: dict[tuple[str, str], Counter[str]] = {
-        (one, other): Counter() for one in ("server", *names) for other in ("server", *names) if one != other
+def _seen(party: Party, agents: int) -> Seen:
+    lines = party.log.read_text().splitlines()
+    numbers = {
+        MASKED if line.split("; ")[0].endswith("masked)") else line.split(": ", 1)[1].split("; ")[0]
+        for line in lines
+        if "(" in line
     }
-    for message in transcript:
-        counted[message.receiver, message.sender][message.kind] += message.bytes
-    called = {"server": "hub"}
-    return [
-        {"party": called.get(one, one), "of": called.get(other, other), "bytes": kinds.total(), "kinds": dict(kinds)}
-        for (one, other), kinds in counted.items()
-    ]
-
-
-class _SitsOut:
-    """An agent in this process that sits out given steps, and whose encoder sees their inputs all the same."""
-
-    def __init__(self, agent: PaperAgent, steps: set[int], inputs: np.ndarray):
-        self._agent, self._steps, self._inputs = agent, steps, inputs
-
-    def forecast(self, x: np.ndarray) -> Answer:
-        return Answer(None, "away") if self._agent.step in self._steps else self._agent.forecast(x)
-
-    def learn(self, target: np.ndarray | None) -> None:
-        if self._agent.step in self._steps:
-            self._agent.sit_out()
-            self._agent.see(self._inputs[self._agent.step])
-        self._agent.learn(target)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._agent, name)
-
-
-def _in_one_process(stream: Stream, seed: int, sat_out: dict[str, list[int]]) -> np.ndarray:
-    agents: list[Any] = [_SitsOut(member.agent(seed), set(sat_out[member.name]), stream.inputs) for member in MEMBERS]
-    whole = paper_federation(agents, game=GAME, y_dim=stream.targets.shape[1], start=stream.start, seed=seed)
-    return whole.replay(stream.inputs, stream.targets).forecasts
+    by_hub = f"sums over {agents} agents" if numbers == {MASKED} else "see its log"
+    return Seen(sorted(numbers), sum(int(line.split()[-2]) for line in lines), by_hub, "nothing")
 
 
 def run(chosen: argparse.Namespace) -> None:
-    steps = check.integer("--steps", STEPS if chosen.steps is None else chosen.steps, min=20)
-    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # what happens is told below
+    steps = check.integer("--steps", STEPS if chosen.steps is None else chosen.steps, min=100)
+    logging.getLogger("nashcast.remote").setLevel(logging.ERROR)  # the demo prints its own lines
     progress = Progress(shown=not chosen.json and sys.stderr.isatty())
 
     def say(line: str) -> None:
@@ -230,50 +160,45 @@ def run(chosen: argparse.Namespace) -> None:
             print(line, file=sys.stderr, flush=True)
 
     try:
-        shown = show(
-            concept_shift(steps, target=1), chosen.seed, say, lambda done, total: progress("steps", done, total)
-        )
+        shown = federate(ecb_desks(steps=steps), chosen.seed, say, lambda done, total: progress("steps", done, total))
     finally:
         progress.clear()
     if chosen.json:
-        print_json(shown._asdict())
+        print_json({**shown._asdict(), "seen": {name: seen._asdict() for name, seen in shown.seen.items()}})
     else:
         print(page(shown))
 
 
-def page(shown) -> str:
-    killed = shown.killed
+def page(shown: Federated) -> str:
+    base, together = shown.errors[PERSISTENCE], shown.errors[ELSEWHERE]
     lines = [
-        f"\n{shown.stream}, {shown.steps} steps, a spread game at each; everybody in a process of its own",
-        *members_table(shown),
+        f"\n{shown.stream}, {shown.steps} days: five desks, each an agent in a process of its own.",
+        "Each has one currency in a file that no other party reads. Errors are divided by that of persistence.\n",
     ]
-    for name, steps in shown.sat_out.items():
-        if steps:
-            lines.append(f"  {name} sat out: {spans(steps)}")
-    back = "did not come back" if killed["seconds"] is None else f"was back after {killed['seconds']:.1f} s"
-    lines.append(f"  {killed['agent']} was killed at step {killed['killed_at_step']} and {back}")
-    lines.append(f"  greatest difference from one process with the same absences: {shown.difference:.0e}")
-    lines.append("\nWhat each has seen of the others, in bytes of numbers")
-    for row in shown.seen:
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in row["kinds"].items()) or "nothing"
-        lines.append(f"  {row['party']:14}of {row['of']:14}{row['bytes']:9,}  {kinds}")
-    lines.append("\nWhat has left each agent, by its owner's log")
-    for name, left in shown.left.items():
-        lines.append(f"  {name:14}{left['bytes']:9,} bytes in all: {', '.join(left['named'])}")
-    lines.append(f"  nobody's: {', '.join(shown.stayed)}")
+    lines.append(
+        f"  {'owner':8}{'alone':>7}{'together':>10}{'gain':>8}{'bytes sent':>12}"
+        f"  {'the hub sees of it':22}{'other owners see of it'}"
+    )
+    for name in shown.owners:
+        alone, seen = shown.errors[f"{name} alone"], shown.seen[name]
+        lines.append(
+            f"  {name:8}{alone / base:7.3f}{together / base:10.3f}{1 - together / alone:8.1%}{seen.bytes:12,}"
+            f"  {seen.by_hub:22}{seen.by_owners}"
+        )
+    lines.append("")
+    for name, note in (
+        (ELSEWHERE, "five processes; the hub sees sums only"),
+        (TOGETHER, "one process; forecasts and terms of the agents are seen"),
+        (MIXTURE, "forecasts are mixed, nothing is learnt together"),
+        (POOLED, "one agent that sees all inputs"),
+        (PERSISTENCE, ""),
+    ):
+        lines.append(f"  {name:24}{shown.errors[name] / base:8.3f}  {note}".rstrip())
+    rounds, down, up = (shown.traffic[name] for name in ("turns", "down", "up"))
+    lines.append(f"\n{rounds} rounds, {down:,} bytes down in all and {up:,} up; {shown.seconds:.0f} s.")
+    best = min(shown.errors[f"{name} alone"] for name in shown.owners)
+    lines.append(
+        f"Together their error is {1 - together / best:.0%} below that of the best desk alone, "
+        "and no party saw another's sensor or forecast."
+    )
     return "\n".join(lines)
-
-
-def spans(steps: list[int]) -> str:
-    """Whole numbers in order, neighbours together.
-
-    >>> spans([3, 4, 5, 9])
-    '3–5, 9'
-    """
-    found: list[list[int]] = []
-    for step in steps:
-        if found and step == found[-1][1] + 1:
-            found[-1][1] = step
-        else:
-            found.append([step, step])
-    return ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in found)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +21,21 @@ from nashcast.remote.broker.certificates import certs
 from nashcast.remote.broker.certificates.keys import make_seed
 from nashcast.remote.broker.enrolling import enrolment
 
+# The model of an owner with a sensor: the hub names the step, the reading comes from the owner's file.
+SENSOR = '''"""The sensor of this owner."""
+
+from pathlib import Path
+
+from nashcast.encoders import Callable
+
+READINGS = [float(line) for line in (Path(__file__).parent / "readings.txt").read_text().split()]
+
+
+def encoder():
+    return Callable(lambda x: [READINGS[int(x[0])]], features=1)
+'''
+# The public keys of all enrolled agents, in every owner's folder.
+ENROLLED = "enrolled.toml"
 # "… step 12: forecast (forecast (1,)), backward (coupling (1, 1), offset (1,), tensor (3,)); 214 bytes"
 _SENT = re.compile(r"\b(\w+) \((\([^()]*\)|(?:\w+ (?:\([^()]*\)|[^,()]+)(?:, )?)*)\)")
 
@@ -39,8 +55,36 @@ class Organisation(NamedTuple):
         encoder = encoder_from(self.encoder, self.options, seeds.key(seed, "agent", self.name), Path())
         return PaperAgent(encoder, name=self.name, share=self.share, ridge=self.ridge, window=self.window)
 
+    def arguments(self, home: Path) -> list[Any]:
+        """Arguments of `nashcast agent` beside its identity."""
+        options = [part for key, value in self.options.items() for part in ("--set", f"{key}={value}")]
+        return [
+            self.encoder, "--game", "lookback", "--share", self.share, "--state", home / "agent.state",
+            "--ridge", self.ridge, "--window", self.window, *options,
+        ]  # fmt: skip
 
-def found(folder: Path, federation: str, members: Sequence[Organisation]) -> Path:
+
+class SensorOwner(NamedTuple):
+    """An owner with a sensor of its own, whose agent sends masked terms of the joint game only.
+
+    readings: one for each step. They are in a file of the owner's folder and reach no other party.
+    """
+
+    name: str
+    readings: Sequence[float]
+
+    def arguments(self, home: Path) -> list[Any]:
+        """Arguments of `nashcast agent` beside its identity. The model is a function in the owner's own file."""
+        (home / "readings.txt").write_text("".join(f"{value!r}\n" for value in self.readings))
+        (home / "sensor.py").write_text(SENSOR)
+        enrolled = tomllib.loads((home / ENROLLED).read_text())["agents"]
+        return [
+            "sensor:encoder", "--share", "joint", "--trusted", home / ENROLLED,
+            "--least-present", len(enrolled),
+        ]  # fmt: skip
+
+
+def found(folder: Path, federation: str, members: Sequence[Organisation | SensorOwner]) -> Path:
     """What operator and owners do before the first step; returns the federation's folder at the operator's."""
     operator = folder / "operator"
     certs.make(operator / "certs")
@@ -54,29 +98,30 @@ def found(folder: Path, federation: str, members: Sequence[Organisation]) -> Pat
         enrolment.add(operator / federation, member.name, public_key)
         for name in ("ca.pem", f"{member.name}.pem"):
             shutil.copyfile(operator / "certs" / name, home / name)
+    keys = "".join(f'{name} = "{key}"\n' for name, key in enrolment.read(operator / federation).agents.items())
+    for member in members:
+        (folder / member.name / ENROLLED).write_text(f"[agents]\n{keys}")
     return operator / federation
 
 
 class Party:
     """One organisation's agent: the command `nashcast agent`, in a process of its own."""
 
-    def __init__(self, member: Organisation, home: Path, hub: str, seed: int):
+    def __init__(self, member: Organisation | SensorOwner, home: Path, hub: str, seed: int):
         self.member, self._home = member, home
         self.log, self._errors = home / "sent.log", home / "agent.log"
-        options = [part for key, value in member.options.items() for part in ("--set", f"{key}={value}")]
         self._command = [
-            sys.executable, "-m", "nashcast", "agent", member.encoder, "--game", "lookback", "--hub", hub,
-            "--name", member.name, "--key", home / f"{member.name}.seed", "--certs", home, "--share", member.share,
-            "--state", home / "agent.state", "--log", self.log, "--ridge", member.ridge, "--window", member.window,
-            "--seed", seed, "--json", *options,
+            sys.executable, "-m", "nashcast", "agent", *member.arguments(home), "--hub", hub, "--name", member.name,
+            "--key", home / f"{member.name}.seed", "--certs", home, "--log", self.log, "--seed", seed, "--json",
         ]  # fmt: skip
         self._process: subprocess.Popen | None = None
 
     def start(self) -> None:
         with self._errors.open("ab") as log:
             self._process = subprocess.Popen(
-                list(map(str, self._command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+                list(map(str, self._command)), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._home,
+                start_new_session=True,
+            )  # fmt: skip
 
     def kill(self) -> None:
         """As a crash does: at once."""
@@ -94,6 +139,10 @@ class Party:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
 
     @property
     def said_last(self) -> str:

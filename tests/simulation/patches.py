@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from nashcast.federation.saving import double_buffered_file
 from nashcast.remote.hub import bus
+from nashcast.remote.hub import hub as hub_module
 from nashcast.remote.hub.joint import joint_answers, joint_federation
-from nashcast.remote.hub.lookback import hub as hub_module
 from nashcast.remote.hub.lookback import input_store
 from nashcast.remote.owner import joint_owner, joint_runner, runner
 from simulation.network import Broker, Client

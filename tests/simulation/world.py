@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 from nashcast.remote.owner.runner import Runner
 from simulation.federation import AGENTS, GAME, NAMES, STEPS, Absences, expected, make_agent, stream
 from simulation.network import Broker, Client, Weather

@@ -1,6 +1,6 @@
 """`nashcast demo`: owners with private inputs forecast together, on a simulated stream and on exchange rates.
 
-With --federated: three organisations with one agent each, in separate processes. With --live: twenty streams in one
+With --federated: five owners with one private input each, in separate processes. With --live: twenty streams in one
 service, and its page. Both are in `examples/demos` of a source checkout.
 """
 
@@ -28,8 +28,8 @@ def add_to(commands) -> None:
     )
     demo.add_argument(
         "--federated", action="store_true",
-        help="three organisations instead, with a hub, a broker and agents in separate processes; one is killed "
-        "(source checkout only)",
+        help="five owners with private sensors instead, in separate processes with hub and broker: their gain, and "
+        "what each party sees of the others (source checkout only)",
     )  # fmt: skip
     demo.add_argument(
         "--live", action="store_true",
@@ -49,7 +49,7 @@ def add_to(commands) -> None:
         "--steps",
         type=int,
         metavar="N",
-        help="steps of each stream (default: 400; with --federated: 200)",
+        help="steps of each stream (default: 400; with --federated: 300)",
     )
     demo.add_argument("--horizon", type=int, default=24, metavar="N", help="days ahead (default: %(default)s)")
     demo.set_defaults(run=run)

@@ -16,7 +16,7 @@ from nashcast.remote.broker.certificates import certs
 from nashcast.remote.broker.certificates.keys import make_seed, read_seed
 from nashcast.remote.broker.certificates.tls import tls_context
 from nashcast.remote.broker.enrolling import enrolment
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 from support.remote import spies
 from support.remote.brokers import FEDERATION, broker, found, join, settle, soon

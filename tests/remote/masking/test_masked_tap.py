@@ -5,7 +5,7 @@ import pytest
 
 import nashcast as nc
 from nashcast.remote.broker.enrolling import enrolment
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 from nashcast.remote.wire.fixed_point import encode
 from support.remote.brokers import broker, found
 from support.remote.elsewhere import make_stream

@@ -10,7 +10,7 @@ import pytest
 import nashcast as nc
 from nashcast.agents.lookback.paper_agent import PaperAgent
 from nashcast.remote.broker.running.server import connect
-from nashcast.remote.hub.lookback import hub as hub_module
+from nashcast.remote.hub import hub as hub_module
 from nashcast.remote.owner.owner import Owner
 from nashcast.remote.wire.checks import check_turn
 from nashcast.remote.wire.format import PROTOCOL, MalformedMessage, pack, unpack

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nashcast as nc
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 from nashcast.remote.wire.subjects import tell_subject
 from support.remote import spies
 from support.remote.brokers import FEDERATION, broker, found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 
 # Forked from one that has all the code: an agent is there at once. The one it is forked from ends with the tests.
 _FORKS = multiprocessing.get_context("forkserver")

@@ -9,7 +9,7 @@ from nashcast.federation.federation import Federation
 from nashcast.service.streams.settings import HubPlace, ServedConfig
 
 if TYPE_CHECKING:
-    from nashcast.remote.hub.lookback.hub import Hub
+    from nashcast.remote.hub.hub import Hub
 
 logger = logging.getLogger("nashcast.service")
 
@@ -23,7 +23,7 @@ class Elsewhere:
 
     def make(self) -> Federation:
         """A federation that has learnt nothing, with all agents that come in time."""
-        from nashcast.remote.hub.lookback.hub import Hub
+        from nashcast.remote.hub.hub import Hub
 
         if self._hub is not None and self._hub.federation.loop is None:
             return self._hub.federation

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nashcast.remote.hub.lookback.hub import Hub
+from nashcast.remote.hub.hub import Hub
 from support.remote.parties import run
 from support.remote.processes import agent_process  # noqa: F401 makes ready what is compiled
 

@@ -96,6 +96,7 @@ class Hub:
             url = broker_url(enrolment.settings)
         self._broker = None if url is not None else EmbeddedBroker(folder, port=enrolment.settings.port, tls=certs)
         self._bus: Bus | None = None
+        self._remote: Any = None
         try:
             address = url if self._broker is None else self._broker.start().url
             assert address is not None
@@ -192,7 +193,7 @@ class Hub:
         self._complaints.flush()
         try:
             if bus is not None:
-                if bus.client.is_connected:
+                if bus.client.is_connected and self._remote is not None:
                     bus.run(bus.client.publish(everybody_subject(self.name), pack(Notice(self._step, "ends", ()))))
                 bus.close()
         finally:
