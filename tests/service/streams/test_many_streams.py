@@ -96,7 +96,7 @@ def test_streams_are_made_changed_and_removed_over_http_and_outlive_the_process(
         after = made.forecast()
         assert (after.units, after.forecast) == ("MW", before.forecast)
         other = {**told, "seed": 3, "agents": [{"encoder": "trend"}]}
-        with pytest.raises(ServiceRefused, match=r"forecast otherwise .* Pass replay=true") as refused:
+        with pytest.raises(ServiceRefused, match=r"change its forecasts .* Pass replay=true") as refused:
             client.make_stream("made", other)
         assert refused.value.code == "settings_differ"
         assert "agents" in client.make_stream("made", other, replay=True)["changed"]

@@ -135,7 +135,7 @@ def _paths() -> dict[str, Any]:
         "schema": {"type": "number", "minimum": 0, "maximum": 60, "default": 0},
     }  # fmt: skip
     replay = {
-        "name": "replay", "in": "query", "description": "Compute everything again if settings forecast otherwise.",
+        "name": "replay", "in": "query", "description": "Recompute everything if the settings change the forecasts.",
         "schema": {"type": "boolean", "default": False},
     }  # fmt: skip
     stream = {"name": "stream", "in": "path", "required": True, "schema": ref("StreamName")}
