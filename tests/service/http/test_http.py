@@ -289,7 +289,7 @@ def test_the_event_stream_tells_what_happens_and_ends_with_the_token(tmp_path):
         second = client.events()
         next(second)
         third = client.events()
-        with pytest.raises(ServiceRefused, match="every place of the event stream is taken"):
+        with pytest.raises(ServiceRefused, match="the event stream has too many readers"):
             next(third)
         stream.close()
         other = served.token("other", "write")

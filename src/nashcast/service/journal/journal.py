@@ -96,7 +96,7 @@ class Journal:
         return StreamJournal(self, number)
 
     def fill_stream(self, number: int, before: tuple[int, int], rows: Sequence[EntryRow]) -> StreamJournal:
-        """Insert entries of a new stream without its earlier ones. before: position and checksum of the last missing."""
+        """Insert entries of a new stream. before: position and checksum of the last earlier entry (not stored)."""
         with self.transaction():
             self.connection.execute(
                 "UPDATE streams SET seq_before = ?, chain_before = ? WHERE id = ?", (*before, number)
