@@ -62,7 +62,7 @@ export class Rows {
     return [first.rows[0]?.step ?? 0, newest];
   }
 
-  // Applies an event. Returns whether the history must be queried again: the event lacks steps, or a save point was restored.
+  // Applies an event. Returns whether the history must be queried again: steps are missing, withdrawn or too many.
   merge(message) {
     const { targets, forecasts, skipped, log } = message;
     if (this.#loading) {
