@@ -191,5 +191,5 @@ def _part(data: bytes, node: str) -> dict[str, Any]:
 
 
 def _no_answer(node: str) -> Refused:
-    message = f"the machine that has this stream ({node}) does not answer; another one takes over. Ask again."
+    message = f"the machine that owns this stream ({node}) does not respond; another one takes over. Try again."
     return Refused(503, "no_owner", message, {"Retry-After": "1"})

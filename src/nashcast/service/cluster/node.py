@@ -151,10 +151,10 @@ class ClusterNode:
             if partition in self._partitions.ready and self._members.lease:
                 return None
             raise Refused(
-                503, "loading", f"partition {partition} is being taken over. Ask again.", {"Retry-After": "1"}
+                503, "loading", f"partition {partition} is being taken over. Try again.", {"Retry-After": "1"}
             )
         if not owner:
-            message = f"no machine computes partition {partition}, which has this stream. Start one, and ask again."
+            message = f"no machine computes partition {partition}, which has this stream. Start one, and try again."
             raise Refused(503, "no_owner", message, {"Retry-After": "1"})
         return await self._forwarding.ask(owner, request, lambda: self._members.owner(partition) == owner)
 

@@ -60,10 +60,10 @@ def decode(data: bytes) -> Stored:
     numbers, files = [message.get(name) for name in ("seq", "step", "chain")], message.get("files")
     sound = message.get("version") == VERSION and all(type(each) is int and each >= 0 for each in numbers)
     if not sound or not isinstance(files, dict) or len(files) > _MOST_FILES:
-        raise frames.BadFrame("a stored snapshot is of another form.")
+        raise frames.BadFrame("a stored snapshot has an invalid form.")
     for name, content in files.items():
         if _NAME.fullmatch(name) is None or not isinstance(content, bytes):
-            raise frames.BadFrame("a stored snapshot names files that no snapshot has.")
+            raise frames.BadFrame("a stored snapshot has invalid file names.")
     return Stored(*numbers, files)  # type: ignore[arg-type]
 
 

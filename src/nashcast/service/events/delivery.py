@@ -135,7 +135,7 @@ class Delivery(threading.Thread):
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            logger.error("%s cannot be read (%s): events are told from now on", self._file, error)
+            logger.error("%s cannot be read (%s): events are posted from now on", self._file, error)
             return None
         return after if type(after) is int and after >= 0 else None
 

@@ -53,7 +53,7 @@ def _routed(router: Router) -> Callable:
 def _refused(scope, error: HTTPException) -> Refused:
     if error.status_code == 405:
         headers = dict(error.headers or {})
-        message = f"{scope['method'][:20]} is not for this path. Use {headers.get('Allow')}."
+        message = f"{scope['method'][:20]} is not allowed for this path. Use {headers.get('Allow')}."
         return Refused(405, "no_such_method", message, headers)
-    message = "there is nothing at this path; /v1/openapi.json lists what there is."
+    message = "no such path; /v1/openapi.json lists all paths."
     return Refused(error.status_code, "no_such_path", message)

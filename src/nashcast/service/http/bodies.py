@@ -76,7 +76,7 @@ def read_save_point(document: Any) -> str:
     _known(given, ("name",), "")
     name = save_point_name(given.get("name"))
     if name.startswith("auto-"):
-        raise InvalidInput("name", _show(name), "Names of automatic snapshots begin so: pass another.")
+        raise InvalidInput("name", _show(name), "This prefix is reserved for automatic snapshots: pass another name.")
     return name
 
 

@@ -81,7 +81,7 @@ def _copy_stream(
         rows = old.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? ORDER BY seq", (number,))
         for row in map(EntryRow._make, rows):
             if until is not None and row.kind == OBSERVATION and row.step > until:
-                stopped = f"step {row.step} is past the end asked for"
+                stopped = f"step {row.step} is after the requested end"
                 break
             if stopped := row.damage(chain):
                 break

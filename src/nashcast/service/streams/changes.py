@@ -45,7 +45,7 @@ async def make_stream(service: Service, name: str, document: Any, *, replay: boo
     former = service.streams.get(name)
     if former is None:
         if len(service.streams) >= MOST_STREAMS:
-            raise Conflict("too_many_streams", f"stream: got one more than {MOST_STREAMS}. Remove one first.")
+            raise Conflict("too_many_streams", f"stream: got more than {MOST_STREAMS} streams. Remove one first.")
         await service.writer.ask(lambda: _insert(service, name, config, document))
         return Done(True, [])
     if not former.api:

@@ -81,7 +81,7 @@ class Intake:
                 raise Conflict(
                     "key_taken",
                     f"{item.where}.key: got {item.key!r}, which step {entry.step} has with another step or other "
-                    "numbers. Give every observation a key of its own.",
+                    "numbers. Give every observation its own key.",
                 )
         if entry is None and item.step is not None and self._step is not None and item.step <= self._step:
             entry = self._find(OBSERVATION, item.step)
@@ -92,7 +92,7 @@ class Intake:
                 raise Conflict(
                     "step_taken",
                     f"{item.where}.step: got {item.step}, which was accepted with other numbers or another key. "
-                    f"The next step is {self._step + 1}; a target that was missing is posted to labels.",
+                    f"The next step is {self._step + 1}; post a missing target to labels.",
                 )
         return entry
 
@@ -110,8 +110,8 @@ class Intake:
         if known is not None and not known.same_content(known.x, item.y):
             raise Conflict(
                 "label_known",
-                f"{item.where}.y: got another target than the one that step {item.step} has. A target that is known "
-                "is not changed.",
+                f"{item.where}.y: got another target than the one that step {item.step} has. Known targets "
+                "cannot be changed.",
             )
         return known
 

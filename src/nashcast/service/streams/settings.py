@@ -1,4 +1,4 @@
-"""What `nashcast serve` reads from a federation file: the table [serve], and all other tables except the stream."""
+"""Settings that `nashcast serve` reads from a federation file: [serve] and all other tables except [stream]."""
 
 from __future__ import annotations
 

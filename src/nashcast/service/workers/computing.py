@@ -82,7 +82,7 @@ class Computing:
         if elsewhere is not None and self.known_to == self.seq and elsewhere.settle():
             outcome = self.live.predict()
             batch.rows.append(outcome.row())
-            text = "were past the last observation, and begin anew"
+            text = "ahead of the last observation, and therefore reset"
             batch.events.append((time.time(), self.live.step, "agents", text))
         return batch
 
@@ -119,7 +119,7 @@ class Computing:
             batch.events.extend((when, entry.step, *each) for each in noticed)
             batch.events.extend((entry.at, outcome.step, *each) for each in changes(before, self.live.states()))
             if outcome.fell_back and not fell_back:
-                text = f"{self.live.fell_back[:300]}: the greedy step stands"
+                text = f"{self.live.fell_back[:300]}: the greedy step is used"
                 batch.events.append((entry.at, outcome.step, "fallback", text))
         batch.pairs.append((entry, outcome))
 
@@ -181,7 +181,7 @@ class Computing:
             )
         if not self._changed:
             self._changed = True
-            text = "computed again, forecasts differ from those recorded"
+            text = "recomputed forecasts differ from the recorded ones"
             batch.events.append((time.time(), step, "changed", text))
 
 

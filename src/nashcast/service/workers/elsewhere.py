@@ -66,4 +66,4 @@ class Elsewhere:
             logger.info("waiting up to %g s for %s", self._place.wait, ", ".join(missing))
             missing = hub.wait_for_agents(self._place.wait)
         if missing:
-            logger.warning("beginning without %s: they may come later", ", ".join(missing))
+            logger.warning("starting without %s: they may connect later", ", ".join(missing))

@@ -97,7 +97,7 @@ class Child:
     def call(self, method: str, *given: Any) -> Any:
         now = time.monotonic()
         if now < self._rest_until:
-            raise NashcastError(f"it rests for {self._rest_until - now:.0f} s more after {self._failures} failures")
+            raise NashcastError(f"paused for {self._rest_until - now:.0f} s more after {self._failures} failures")
         try:
             if self._line is None:
                 self._start()
@@ -116,7 +116,7 @@ class Child:
         while True:
             ready, _, _ = select.select([line], [], [], max(0.0, until - time.monotonic()))
             if not ready:
-                raise _Gone(f"no answer within {seconds:g} s: its process was ended")
+                raise _Gone(f"no answer within {seconds:g} s: its process was killed")
             data = line.recv(1 << 18)
             if not data:
                 raise _Gone("its process died")

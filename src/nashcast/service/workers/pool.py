@@ -90,7 +90,7 @@ class Worker:
             born.close()
             self._born = None
             if not self._stopping:
-                logger.error("worker %d (process %d) died; another one takes its place", self.number, born.pid)
+                logger.error("worker %d (process %d) died; it is replaced", self.number, born.pid)
                 self._died(self.number, stream)
 
     def tell(self, message: dict[str, Any]) -> None:

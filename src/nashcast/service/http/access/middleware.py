@@ -81,7 +81,7 @@ class Guard:
         raw = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         plain = raw.split(b"?")[0].decode("latin-1")
         if _PATH.fullmatch(plain) is None or any(part in (".", "..") for part in plain.split("/")):
-            raise Refused(404, "no_such_path", "there is nothing at this path; /v1/openapi.json lists what there is.")
+            raise Refused(404, "no_such_path", "no such path; /v1/openapi.json lists all paths.")
         headers = dict(scope["headers"])
         self._check_origin(headers)
         scope["token"] = None
@@ -98,10 +98,10 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:
-            raise Refused(403, "other_origin", "pages of other origins may not ask. Serve the page from this host.")
+            raise Refused(403, "other_origin", "pages of other origins are refused. Serve the page from this host.")
         if self._tokens is None and host.rsplit(":", 1)[0] not in _LOCAL and host not in _LOCAL:
             # Protects against DNS rebinding when there are no tokens.
-            raise Refused(403, "other_host", "without tokens only localhost may be asked. Serve with tokens.")
+            raise Refused(403, "other_host", "without tokens, requests must go to localhost. Serve with tokens.")
 
     def _token(self, headers: dict[bytes, bytes], address: str) -> Token | None:
         if self._tokens is None:
@@ -148,12 +148,12 @@ def _too_fast(seconds: float) -> Refused:
 def _log(scope: dict[str, Any], answer: Refused) -> None:
     """Log a refusal and its reason. Headers and queries are never logged: they may hold secrets."""
     token = scope.get("token")
-    who = "nobody" if token is None else repr(token.name)
+    caller = "no token" if token is None else repr(token.name)
     address = scope["client"][0] if scope.get("client") else "unknown"
     level = logging.WARNING if answer.status in (401, 403, 413, 429, 503, 507) else logging.INFO
     logger.log(
         level, "refused %d %s: %s %s by %s from %s", answer.status, answer.code, scope["method"], _shown(scope["path"]),
-        who, address,
+        caller, address,
     )  # fmt: skip
 
 
