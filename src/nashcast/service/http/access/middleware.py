@@ -148,7 +148,7 @@ def _too_fast(seconds: float) -> Refused:
 def _log(scope: dict[str, Any], answer: Refused) -> None:
     """Log a refusal and its reason. Headers and queries are never logged: they may hold secrets."""
     token = scope.get("token")
-    caller = "no token" if token is None else repr(token.name)
+    caller = "unknown caller" if token is None else repr(token.name)
     address = scope["client"][0] if scope.get("client") else "unknown"
     level = logging.WARNING if answer.status in (401, 403, 413, 429, 503, 507) else logging.INFO
     logger.log(
