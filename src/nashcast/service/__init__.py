@@ -1,1 +1,1 @@
-"""The live service: a federation behind HTTP, with a journal that survives anything but the loss of its disk."""
+"""The live service: a federation behind HTTP, with a durable journal on disk."""

@@ -54,7 +54,7 @@ def test_a_machine_begins_behind_a_checkpoint(pair):
     assert first.rows[:-1] == kept.rows
     # What is older than the checkpoint is refused, not taken again.
     intake = Intake(theirs[NAMES[0]].journal, 2.0)
-    with pytest.raises(Conflict, match="older than the oldest step"):
+    with pytest.raises(Conflict, match="older than the oldest stored step"):
         intake.add([Item("", OBSERVATION, 3, None, np.array([3.0]), np.array([3.0]))])
 
 

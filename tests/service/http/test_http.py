@@ -38,7 +38,7 @@ def test_without_a_valid_token_nobody_gets_in(served, token, status, code):
         assert refused(served, method, path, token=token)[:2] == (status, code)
     _, headers, _ = ask(served, "GET", f"{ONE}/forecast", token=token)
     assert headers["www-authenticate"].startswith("Bearer")
-    assert f"refused {status} {code}: GET '{ONE}/forecast' by nobody from 127.0.0.1" in served.log()
+    assert f"refused {status} {code}: GET '{ONE}/forecast' by unknown caller from 127.0.0.1" in served.log()
 
 
 def test_other_ways_to_pass_a_token_do_not_count(served):
@@ -289,7 +289,7 @@ def test_the_event_stream_tells_what_happens_and_ends_with_the_token(tmp_path):
         second = client.events()
         next(second)
         third = client.events()
-        with pytest.raises(ServiceRefused, match="every place of the event stream is taken"):
+        with pytest.raises(ServiceRefused, match="the event stream has too many readers"):
             next(third)
         stream.close()
         other = served.token("other", "write")

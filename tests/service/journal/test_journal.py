@@ -176,7 +176,7 @@ def test_old_steps_are_forgotten_and_the_rest_is_still_replayed(tmp_path):
             running.observe(values[start : start + 100], start)
         oldest = running.stream.journal.first_step()
         assert 1000 <= oldest <= 1500
-        with pytest.raises(Conflict, match=f"older than the oldest step that is kept, {oldest}"):
+        with pytest.raises(Conflict, match=f"older than the oldest stored step, {oldest}"):
             running.observe(values[3:4], 3)
     with Running(tmp_path, text) as again:
         again.observe(values[:10], 2500)

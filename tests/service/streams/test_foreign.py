@@ -93,7 +93,7 @@ def test_while_an_encoder_hangs_everything_else_answers_and_the_service_stops_in
     assert plain.observe_many(pairs(values[:20]), first_step=0).step == 20
     assert vendor.forecast().step >= 5
     assert client.ask("GET", "/readyz")["status"] == "ready"
-    until(lambda: "rests for" in str(vendor.forecast().absent) or vendor.status()["behind"] == 0)
+    until(lambda: "paused for" in str(vendor.forecast().absent) or vendor.status()["behind"] == 0)
     began = time.monotonic()
     served.process.send_signal(signal.SIGTERM)
     assert served.process.wait(20) == 0

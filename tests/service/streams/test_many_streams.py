@@ -96,7 +96,7 @@ def test_streams_are_made_changed_and_removed_over_http_and_outlive_the_process(
         after = made.forecast()
         assert (after.units, after.forecast) == ("MW", before.forecast)
         other = {**told, "seed": 3, "agents": [{"encoder": "trend"}]}
-        with pytest.raises(ServiceRefused, match=r"forecast otherwise .* Pass replay=true") as refused:
+        with pytest.raises(ServiceRefused, match=r"change its forecasts .* Pass replay=true") as refused:
             client.make_stream("made", other)
         assert refused.value.code == "settings_differ"
         assert "agents" in client.make_stream("made", other, replay=True)["changed"]
@@ -104,10 +104,10 @@ def test_streams_are_made_changed_and_removed_over_http_and_outlive_the_process(
         assert made.agents()[1]["name"] == "trend"
         assert len(made.agents()) == 3
         for name, settings, words in (
-            ("made", {**other, "serve": {"x_dim": 2, "y_dim": 1}}, "other sizes"),
+            ("made", {**other, "serve": {"x_dim": 2, "y_dim": 1}}, "sizes other"),
             ("north", SETTINGS, "federation|north.toml describes"),
             ("evil", {**SETTINGS, "agents": [{"encoder": "forecaster", "function": "os:getcwd"}]}, "over HTTP"),
-            ("../x", SETTINGS, "nothing at this path|no_such"),
+            ("../x", SETTINGS, "no such path|no_such"),
             ("x", {"serve": {}}, "x_dim"),
         ):
             with pytest.raises(ServiceRefused, match=words):

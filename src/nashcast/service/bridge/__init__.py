@@ -1,1 +1,1 @@
-"""Observations from NATS subjects and MQTT topics into a service, and forecasts from it to them."""
+"""The bridge: observations from NATS subjects and MQTT topics to a service, and its forecasts back to them."""

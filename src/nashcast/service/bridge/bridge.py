@@ -1,4 +1,4 @@
-"""Everything a bridge runs: sides for its brokers, one thread that posts, one that publishes."""
+"""The bridge: one client per broker, a thread that posts observations, and one that publishes forecasts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.service.bridge.settings import MQTT, NATS, BridgeSettings
 
 
 class Bridge:
-    """Use it as a context, or `begin` and `stop`."""
+    """Use it as a context manager, or call `begin` and `stop`."""
 
     def __init__(self, settings: BridgeSettings):
         self._settings = settings
@@ -30,7 +30,7 @@ class Bridge:
         return Client(service.url, service.token, retries=0, ca_file=service.ca_file)
 
     def begin(self) -> None:
-        """Connected and subscribed; raises what stands in the way."""
+        """Connect and subscribe; raises the first error."""
         begun = []
         try:
             for side in self.sides.values():

@@ -1,8 +1,8 @@
-"""A subject that JetStream keeps, read in its order from the first message that was not acknowledged.
+"""A subject stored by JetStream, read in order from the first unacknowledged message.
 
-JetStream delivers again what was not acknowledged, but later than what came after it. So that streams see observations
-in their order, a consumer is made anew at the start, and where a delivery went missing, from the place up to which
-everything is acknowledged or taken; messages that come twice have the same key.
+JetStream redelivers unacknowledged messages out of order. To preserve the order of observations, a new consumer is
+created at the start and after a lost delivery; it starts behind the last message up to which all are acknowledged or
+taken. Duplicate messages have the same key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from nashcast.service.bridge.settings import Input
 
-# Messages taken at once, seconds to wait for some, and after which one that was not acknowledged comes again.
+# Messages per fetch, seconds to wait for some, and seconds until an unacknowledged message is redelivered.
 _FETCH, _FETCH_S, _ACK_S = 100, 2.0, 60.0
 
 
@@ -24,18 +24,18 @@ class OrderedQueue:
         self._js, self._source = js, source
         name = hashlib.sha256(f"{source.address} {source.stream}".encode()).hexdigest()[:16]
         self._prefix = f"nashcast-{name}-"
-        self._taken = 0  # place in the stream of the last message that was taken
-        self._expected = 1  # the next delivery's number
+        self._taken = 0  # position in the stream of the last message taken
+        self._expected = 1  # number of the next delivery
         self._subscription: Any = None
 
     async def open(self) -> None:
-        """From where the last one ended, be it another process's."""
+        """Continue where the last consumer ended, also that of another process."""
         known = [each for each in await self._js.consumers_info(self._source.jetstream) if self._is_ours(each.name)]
         self._taken = max((each.ack_floor.stream_seq for each in known), default=0)
         await self._renew([each.name for each in known])
 
     async def fetch(self) -> list[Any]:
-        """The next messages, in order; none where there are none for a while."""
+        """The next messages, in order; empty after a timeout."""
         import nats.errors
 
         try:
@@ -44,7 +44,7 @@ class OrderedQueue:
             return []
         numbers = [message.metadata.sequence.consumer for message in found]
         if numbers != list(range(self._expected, self._expected + len(found))):
-            # Some were lost on the way, as when a connection breaks.
+            # Deliveries were lost, e.g. when a connection broke.
             name = (await self._subscription.consumer_info()).name
             await self._renew([name])
             return []
@@ -52,7 +52,7 @@ class OrderedQueue:
         return found
 
     def taken(self, message: Any) -> None:
-        """It is with the service, or waits for it here."""
+        """Record that the message was posted or is queued here."""
         self._taken = max(self._taken, message.metadata.sequence.stream)
 
     def _is_ours(self, name: str | None) -> bool:
@@ -72,6 +72,6 @@ class OrderedQueue:
             self._source.address, durable=name, stream=stream, config=config
         )
         self._expected = 1
-        # After the new one is there: whatever is killed in between, one of them knows the place.
+        # Deleted only after the new one exists: if killed in between, one of them has the position.
         for each in former:
             await self._js.delete_consumer(stream, each)

@@ -1,7 +1,7 @@
-"""A message of a broker as rows of the service, each with an idempotency key wherever one can be had.
+"""Convert a broker's message to rows for the service, each with an idempotency key where possible.
 
-A key makes a message that is delivered twice count once. In this order: the `key` or `step` in the payload; the
-message's own id (NATS header Nats-Msg-Id, MQTT 5 user property key); its place in a JetStream stream; its `time`.
+With a key, a message delivered twice counts once. In order of preference: the `key` or `step` in the payload; the
+message's id (NATS header Nats-Msg-Id, MQTT 5 user property key); its position in a JetStream stream; its `time`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _FIELDS = {"x", "y", "time", "step", "key"}
 
 
 class BadMessage(NashcastError):
-    """The payload is no observation."""
+    """The payload is not an observation."""
 
 
 class Message(NamedTuple):
-    """stream: where its rows go.   labels: whether they are late targets.   done: to be called when it is durable."""
+    """stream: target of its rows.   labels: whether they are late labels.   done: called when it is durable."""
 
     stream: str
     rows: list[dict[str, Any]]
@@ -31,7 +31,7 @@ class Message(NamedTuple):
 
 
 def read_rows(payload: bytes, address: str, own_id: str | None) -> tuple[list[dict[str, Any]], bool]:
-    """Rows, and whether they are labels. A bare number is input and target at once."""
+    """Rows, and whether they are labels. A bare number is both input and target."""
     if len(payload) > MOST_BYTES:
         raise BadMessage(f"{len(payload)} bytes; at most {MOST_BYTES} are taken")
     try:
@@ -67,7 +67,7 @@ def _keyed(row: dict[str, Any], place: int, address: str, own_id: str | None, co
 
 
 def short(text: str) -> str:
-    """A key as the service takes it: visible ASCII, not too long."""
+    """A key valid for the service: visible ASCII of limited length."""
     if 0 < len(text) <= 128 and all("!" <= c <= "~" for c in text):
         return text
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

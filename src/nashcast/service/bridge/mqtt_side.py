@@ -1,4 +1,4 @@
-"""MQTT 5: topics in, topics out, with QoS 1. A message is acknowledged once the service has it on disk."""
+"""MQTT 5 with QoS 1: subscribe to topics and publish. A message is acknowledged once the service has it on disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nashcast.service.bridge.messages import BadMessage, Message, read_rows
 from nashcast.service.bridge.settings import Account, Input
 
 logger = logging.getLogger("nashcast.bridge")
-# Messages that the broker sends before it waits for acknowledgements; seconds it keeps a session without this client;
-# messages that wait here while it is away.
+# Receive maximum (unacknowledged messages in flight); session expiry in seconds; messages queued here while the
+# broker is unreachable.
 _RECEIVE_MOST, _SESSION_S, _QUEUED = 100, 7 * 86_400, 1000
 _START_S = 20.0
 
 
 class MqttSide:
-    """put: takes messages, and may wait."""
+    """put: called with each message; may block."""
 
     def __init__(self, account: Account, inputs: Sequence[Input], put: Callable[[Message], None]):
         try:
@@ -50,12 +50,12 @@ class MqttSide:
         self._client: Any = client
 
     def begin(self) -> None:
-        """Connected and subscribed, or an error that says why not."""
+        """Connect and subscribe; raises NashcastError with the reason if that fails."""
         from paho.mqtt.packettypes import PacketTypes
         from paho.mqtt.properties import Properties
 
         given: Any = Properties(PacketTypes.CONNECT)
-        # The broker keeps what this client has subscribed to while it is away, and waits for acknowledgements.
+        # The broker stores messages for this client while it is offline, until it acknowledges them.
         given.SessionExpiryInterval, given.ReceiveMaximum = _SESSION_S, _RECEIVE_MOST
         parts = urlsplit(self._account.url)
         port = parts.port or (8883 if parts.scheme == "mqtts" else 1883)
@@ -116,5 +116,5 @@ class MqttSide:
                 logger.error("MQTT: %s (%d such messages so far)", error or "a topic not subscribed to", self.bad)
             done()
             return
-        # The broker sends no more than it may before acknowledgements, so this hardly ever waits.
+        # The receive maximum bounds messages in flight, so this rarely blocks.
         self._put(Message(source.stream_of(topic), rows, labels, done))

@@ -1,4 +1,4 @@
-"""NATS: subjects in, subjects out. With JetStream a message is acknowledged once the service has it on disk."""
+"""NATS: subscribe to subjects and publish. With JetStream a message is acknowledged once the service has it on disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _START_S = 20.0
 
 
 class NatsSide(threading.Thread):
-    """An event loop of its own. put: takes messages, and may wait."""
+    """A thread with its own event loop. put: called with each message; may block."""
 
     def __init__(self, account: Account, inputs: Sequence[Input], put: Callable[[Message], None]):
         super().__init__(name="nashcast bridge NATS", daemon=True)
@@ -37,10 +37,10 @@ class NatsSide(threading.Thread):
         self.bad = 0
 
     def begin(self) -> None:
-        """Connected and subscribed, or an error that says why not."""
+        """Connect and subscribe; raises NashcastError with the reason if that fails."""
         parts = urlsplit(self._account.url)
         try:
-            # The client tries for ever to reach a server; at the start, one that is not there is a mistake.
+            # The client retries forever; at the start an unreachable server is an error instead.
             socket.create_connection((parts.hostname or "", parts.port or 4222), 5.0).close()
             self.start()
             self._began.result(_START_S)
@@ -57,7 +57,7 @@ class NatsSide(threading.Thread):
             self.join(5.0)
 
     def publish(self, address: str, body: bytes, own_id: str, retain: bool) -> None:
-        """own_id: JetStream takes the same one once."""
+        """own_id: message id, by which JetStream discards duplicates."""
         headers = {"Nats-Msg-Id": own_id}
         sent = asyncio.run_coroutine_threadsafe(self._client.publish(address, body, headers=headers), self._loop)
         sent.result(10.0)
@@ -77,7 +77,7 @@ class NatsSide(threading.Thread):
                     queue = OrderedQueue(self._client.jetstream(), each)
                     await queue.open()
                     tasks.append(asyncio.create_task(self._fetch(each, queue)))
-            await self._client.flush()  # the server has the subscriptions: nothing published from now on is missed
+            await self._client.flush()  # after this the server has the subscriptions
         except Exception as error:
             self._began.set_exception(error)
             return
@@ -116,14 +116,14 @@ class NatsSide(threading.Thread):
                 done()
                 return
             found = Message(source.stream_of(message.subject), rows, labels, done)
-            # In a thread, so that the loop goes on answering pings while the service is slow.
+            # In a thread, so that the event loop can answer pings while the service is slow.
             await self._loop.run_in_executor(None, self._put, found)
 
         return hear
 
     def _acknowledge(self, message: Any) -> Callable[[], None]:
         def done() -> None:
-            # What is not acknowledged comes again, and its key makes it count once.
+            # Unacknowledged messages are redelivered; their key makes them count once.
             if not self._loop.is_closed():
                 asyncio.run_coroutine_threadsafe(message.ack(), self._loop)
 

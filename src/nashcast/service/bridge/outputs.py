@@ -1,4 +1,4 @@
-"""Forecasts as they come, published: one thread for each stream, which reads its server-sent events."""
+"""Publish new forecasts: one thread per stream reads its server-sent events."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nashcast.client import Client, ServiceRefused
 from nashcast.service.bridge.settings import Output
 
 logger = logging.getLogger("nashcast.bridge")
-# Seconds between two looks for new streams, and before a line that broke is taken up again.
-_LOOK_S, _AGAIN_S = 10.0, 2.0
+# Seconds between two polls for new streams, and before a broken connection is retried.
+_POLL_S, _RETRY_S = 10.0, 2.0
 
 
 class Side(Protocol):
@@ -22,7 +22,7 @@ class Side(Protocol):
 
 
 class Outputs(threading.Thread):
-    """Looks for streams that an output is for. sides: by the broker's name."""
+    """Polls for streams that match an output. sides: broker clients by name."""
 
     def __init__(self, make_client: Callable[[], Client], outputs: Sequence[Output], sides: dict[str, Side]):
         super().__init__(name="nashcast bridge outputs", daemon=True)
@@ -49,7 +49,7 @@ class Outputs(threading.Thread):
                         thread = threading.Thread(target=self._follow, args=(name, wanted), daemon=True)
                         self._followed[name] = thread
                         thread.start()
-                self._stopping.wait(_LOOK_S)
+                self._stopping.wait(_POLL_S)
 
     def _follow(self, name: str, outputs: list[Output]) -> None:
         last = b""
@@ -73,16 +73,16 @@ class Outputs(threading.Thread):
                     if error.status == 404:
                         return
                     logger.warning("stream %s: %s", name, error)
-                    self._stopping.wait(_AGAIN_S)
+                    self._stopping.wait(_RETRY_S)
 
     def _publish(self, name: str, standing: dict[str, Any], body: bytes, outputs: list[Output]) -> None:
-        # A forecast that is published again has the same id.
+        # A republished forecast has the same id.
         own_id = f"{name}:{standing['step']}:{standing['at']!r}"
         for each in outputs:
             try:
                 self._sides[each.broker].publish(each.address.replace("{stream}", name), body, own_id, each.retain)
                 self.counts["published"] += 1
             except Exception as error:
-                # A broker that is away: the next forecast is tried again.
+                # The broker is unreachable: continue with the next forecast.
                 self.counts["unpublished"] += 1
                 logger.warning("stream %s to %s: %s: %s", name, each.address, type(error).__name__, error)

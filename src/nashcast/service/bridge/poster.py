@@ -1,4 +1,4 @@
-"""The thread that posts what comes from brokers, in its order, and lets each message go once it is durable."""
+"""The thread that posts brokers' messages in order and acknowledges each once it is durable."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from nashcast.client import Client, ServiceRefused
 from nashcast.service.bridge.messages import Message
 
 logger = logging.getLogger("nashcast.bridge")
-# Messages that may wait, and rows posted together.
+# Queue length in messages, and rows per post.
 WAITING, TOGETHER = 2000, 500
-# Seconds between two tries of a post that got no answer, at first and at most.
+# First and longest back-off in seconds of a post without a response.
 BACKOFF_S, MAX_BACKOFF_S = 0.2, 10.0
-# What passes: no answer, no valid token for now, too fast, busy, a full disk.
-_PASSING = (0, 401, 403, 408, 429, 500, 502, 503, 504, 507)
+# Transient statuses: no response, no valid token at present, rate limit, busy, full disk.
+_TRANSIENT = (0, 401, 403, 408, 429, 500, 502, 503, 504, 507)
 
 
 class Poster(threading.Thread):
@@ -32,7 +32,7 @@ class Poster(threading.Thread):
         self._refused: set[str] = set()
 
     def put(self, message: Message) -> None:
-        """Waits where too many wait already."""
+        """Add a message; blocks while the queue is full."""
         while not self._stopping.is_set():
             try:
                 self._messages.put(message, timeout=0.5)
@@ -41,7 +41,7 @@ class Poster(threading.Thread):
                 continue
 
     def stop(self) -> None:
-        """What waits is not let go, so that brokers that keep messages deliver them again."""
+        """Stop without acknowledging queued messages, so that brokers redeliver them."""
         self._stopping.set()
 
     def run(self) -> None:
@@ -70,7 +70,7 @@ class Poster(threading.Thread):
             try:
                 receipt = _send(client, stream, labels, rows)
             except ServiceRefused as error:
-                if error.status not in _PASSING:
+                if error.status not in _TRANSIENT:
                     self._refuse(client, stream, labels, messages, error)
                     return
                 logger.warning("stream %s: %s; trying again", stream, error)
@@ -84,14 +84,14 @@ class Poster(threading.Thread):
             return
 
     def _refuse(self, client: Client, stream: str, labels: bool, messages: list[Message], error: Exception) -> None:
-        """One bad message must not stop the others, nor come again for ever."""
+        """Drop a bad message: it must neither block others nor be redelivered forever."""
         if len(messages) > 1:
             for message in messages:
                 self._post(client, stream, labels, [message])
             return
         self.counts["refused"] += 1
         if stream not in self._refused:
-            # One line for each stream: a sender that is wrong once is wrong at every message.
+            # One log line per stream: a faulty sender usually sends many bad messages.
             self._refused.add(stream)
             logger.error("stream %s refuses a message: %s", stream, str(error)[:300])
         messages[0].done()
@@ -104,7 +104,7 @@ def _send(client: Client, stream: str, labels: bool, rows: list[dict[str, Any]])
 
 
 def _runs(messages: list[Message]) -> list[tuple[str, bool, list[Message]]]:
-    """Messages of one kind for one stream together; within a stream their order stays."""
+    """Group messages by stream and kind, preserving the order within a stream."""
     found: list[tuple[str, bool, list[Message]]] = []
     last: dict[str, int] = {}
     for message in messages:

@@ -1,4 +1,4 @@
-"""The file that a bridge runs by."""
+"""The bridge's settings file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PORTS = {"http": 8500, "nats": 4222, "mqtt": 1883}
 
 
 class Account(NamedTuple):
-    """How to reach a server. Files hold one secret each; credentials: of NATS, made by its operator."""
+    """Address and credentials of a server. Files hold one secret each; credentials: a NATS credentials file."""
 
     url: str
     user: str | None = None
@@ -30,9 +30,9 @@ class Account(NamedTuple):
 
 
 class Input(NamedTuple):
-    """address: a subject or topic, with wildcards.   stream: a name, {1} for what the first wildcard stands for.
+    """address: a subject or topic, with wildcards.   stream: a name; {1} is the first wildcard's match.
 
-    jetstream: name of the JetStream stream that keeps the subject, if one does.
+    jetstream: name of the JetStream stream that stores the subject, if any.
     """
 
     broker: str
@@ -41,7 +41,7 @@ class Input(NamedTuple):
     jetstream: str | None = None
 
     def stream_of(self, address: str) -> str:
-        """The stream that a message to this address is for."""
+        """Name of the stream for messages to this address."""
         parts = wildcards(self.broker, self.address, address)
 
         def part(found: re.Match[str]) -> str:
@@ -52,7 +52,7 @@ class Input(NamedTuple):
 
 
 class Output(NamedTuple):
-    """streams: a name or a pattern such as load-*.   address: {stream} is its name.   retain: MQTT keeps the last."""
+    """streams: a name or a pattern such as load-*.   address: {stream} is its name.   retain: MQTT retain flag."""
 
     broker: str
     streams: str
@@ -69,7 +69,7 @@ class BridgeSettings(NamedTuple):
 
 
 def wildcards(broker: str, pattern: str, address: str) -> list[str]:
-    """What the wildcards of a subject or topic stand for in one that matches it."""
+    """Parts of an address that match the wildcards of a subject or topic."""
     between, one, rest = (".", "*", ">") if broker == NATS else ("/", "+", "#")
     given, parts, found = pattern.split(between), address.split(between), []
     for i, each in enumerate(given):

@@ -1,1 +1,1 @@
-"""Work spread over machines: a replicated log, leases, snapshots and forwarded requests on NATS JetStream."""
+"""Several machines: a replicated log, leases, snapshots and forwarded requests on NATS JetStream."""

@@ -1,4 +1,4 @@
-"""The brokers as a cluster's machines use them: one log, one table of members, one store of snapshots."""
+"""Client of the cluster's brokers: one log, one table of members, one store of snapshots."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ logger = logging.getLogger("nashcast.service")
 LOG, MEMBERS, SNAPSHOTS = "nashcast-log", "nashcast-members", "nashcast-snapshots"
 PARTITIONS = "nashcast-partitions"
 OLDEST = (2, 11)
-# Seconds for one answer of a broker, for a message to be stored, and between two tries.
+# Timeouts in seconds of a broker's reply and of storing a message, and the pause between two tries.
 ANSWER_S, STORE_S, RETRY_S = 1.5, 5.0, 0.1
 # Seconds to find a broker at the start.
 START_S = 15.0
 # Messages of the log read at once.
 FETCH = 500
-# JetStream's codes: the last message of the subject is another one than expected; that name is taken.
+# JetStream error codes: the subject's last message is not the expected one; the name is taken.
 _MOVED, _EXISTS = (10071, 10164), (10058,)
 
 
 class Moved(NashcastError):
-    """The log goes further than was thought: it has to be read before anything is added."""
+    """The log has messages that this machine has not read; it must read them before it appends."""
 
 
 def subject_of(partition: int) -> str:
@@ -36,12 +36,12 @@ def subject_of(partition: int) -> str:
 
 
 class Broker:
-    """`open` it in an event loop. Everything raises LogAway where the brokers do not answer."""
+    """Call `open` in an event loop. Every method raises LogAway if the brokers do not answer."""
 
     def __init__(self, settings: ClusterSettings):
         self._settings = settings
         self.partitions = settings.partitions
-        self._said: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
 
     async def open(self) -> None:
         nats = _nats()
@@ -59,7 +59,7 @@ class Broker:
         await self.client.close()
 
     async def set_up(self) -> None:
-        """Make the log, the table and the store, unless they are there; find out how many partitions there are."""
+        """Create the log, the table and the store if missing; read the number of partitions."""
         self._check_version()
         until = time.monotonic() + START_S
         while True:
@@ -69,7 +69,7 @@ class Broker:
             except InvalidInput:
                 raise
             except Exception as error:
-                # Brokers that have just started elect a leader first.
+                # Brokers elect a leader after their start.
                 if time.monotonic() > until:
                     raise InvalidInput("cluster", _short(error), _SET_UP) from None
                 await asyncio.sleep(0.5)
@@ -130,11 +130,11 @@ class Broker:
 
     @property
     def max_payload(self) -> int:
-        """Bytes of a message; some are left for its headers."""
+        """Largest message in bytes, with room for its headers."""
         return self.client.max_payload - 4096
 
     async def store(self, partition: int, data: bytes, *, after: int, own_id: str) -> int:
-        """Add a message behind the one at `after`; returns its place. own_id: the same one is stored once."""
+        """Append a message behind position `after`; returns its position. own_id: message id for deduplication."""
         from nats.js.api import Header
         from nats.js.errors import APIError
 
@@ -148,7 +148,7 @@ class Broker:
                 why = "the place of the message is not known"
             except APIError as error:
                 if error.err_code in _MOVED:
-                    # An earlier try may have been stored though its confirmation was lost.
+                    # An earlier try may have been stored although its confirmation was lost.
                     if (place := await self._place_of(partition, own_id)) is not None:
                         return place
                     raise Moved(f"partition {partition} goes further than message {after}") from None
@@ -159,12 +159,12 @@ class Broker:
         raise LogAway(f"the cluster's log did not confirm in {STORE_S:g} s ({why}). Post it again.")
 
     async def end(self, partition: int) -> int:
-        """Place of a partition's last message, 0 for none."""
+        """Position of a partition's last message, 0 for none."""
         last = await self._last(partition)
         return 0 if last is None else last.seq
 
     async def _place_of(self, partition: int, own_id: str) -> int | None:
-        """Place of the partition's last message, if that is the one of this name."""
+        """Position of the partition's last message if it has this id, else None."""
         from nats.js.api import Header
 
         last = await self._last(partition)
@@ -181,7 +181,7 @@ class Broker:
             raise LogAway(f"the cluster's log cannot be read ({_short(error)}).") from None
 
     async def read(self, partition: int, after: int, to: int) -> AsyncIterator[list[tuple[int, bytes]]]:
-        """Messages of a partition behind one place and up to another, with their places, in order."""
+        """Messages of a partition from behind `after` up to `to`, with their positions, in order."""
         from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
         config = ConsumerConfig(
@@ -203,10 +203,10 @@ class Broker:
                 await subscription.unsubscribe()
 
     async def _note(self, error: Exception) -> None:
-        # Rate-limited: while the brokers are away the client reports several errors a second.
+        # Rate-limited: while the brokers are unreachable the client reports several errors a second.
         text, now = type(error).__name__, time.monotonic()
-        if now - self._said.get(text, -60.0) > 30.0:
-            self._said[text] = now
+        if now - self._logged.get(text, -60.0) > 30.0:
+            self._logged[text] = now
             logger.warning("cluster: %s", _short(error))
 
 
@@ -236,7 +236,7 @@ def _options(settings: ClusterSettings) -> dict[str, Any]:
 
 
 def _shown(url: str) -> str:
-    """Without a password."""
+    """The address without its password."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
 

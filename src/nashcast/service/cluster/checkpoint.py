@@ -1,6 +1,6 @@
-"""A partition as of one message of its log: its streams and their last entries, so that a takeover reads only the rest.
+"""A partition's state at one message of its log: its streams and their last entries, so that takeover reads the rest.
 
-It is read from the local journal, in a transaction that began at that message, while the journal is written further.
+It is read from the local journal in a transaction that began at that message, while writing to the journal continues.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EVERY, KEPT = 5000, 250
 
 
 class Kept(NamedTuple):
-    """A stream in a checkpoint. seq, chain: place and checksum of the entry before the first of `rows`."""
+    """A stream in a checkpoint. seq, chain: position and checksum of the entry before the first of `rows`."""
 
     name: str
     document: dict[str, Any]
@@ -31,16 +31,16 @@ class Kept(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """place: of the last message that it includes."""
+    """place: position of the last included message."""
 
     place: int
     streams: list[Kept]
 
 
 class Cut:
-    """The journal as it is now. To be made by the thread that writes, between two groups; read by any other.
+    """The present state of the journal. Created by the writer thread between two groups; read by any thread.
 
-    stored: place of the last entry in each stream's stored snapshot.
+    stored: position of the last entry in each stream's stored snapshot.
     """
 
     def __init__(self, folder: Path, place: int, streams: list[Stream], stored: dict[str, int]):
@@ -49,7 +49,7 @@ class Cut:
         self.complete = True
         for stream in streams:
             journal = stream.journal
-            # What computing needs: the entry of the stored snapshot, and all after it.
+            # Computing needs the entry of the stored snapshot and all entries after it.
             before = max(0, min(stored.get(stream.name, 0), journal.last - KEPT) - 1)
             first, first_chain = journal.beginning()
             chain = first_chain if before == first else journal.chain_at(before)
@@ -57,7 +57,7 @@ class Cut:
             self._befores.append((stream, before, chain or 0))
         self._reader = JournalReader(folder)
         self._reader.connection.execute("BEGIN")
-        self._reader.connection.execute("SELECT count(*) FROM streams").fetchone()  # the transaction begins with it
+        self._reader.connection.execute("SELECT count(*) FROM streams").fetchone()  # begins the transaction
 
     def encoded(self) -> bytes:
         query = f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? AND seq > ? ORDER BY seq"
@@ -76,7 +76,7 @@ class Cut:
 
 
 def decode(data: bytes) -> Checkpoint:
-    """Raises BadFrame for what is none."""
+    """Raises BadFrame if the data is not a checkpoint."""
     message = frames.decode(data, LARGEST)
     try:
         if message["version"] != VERSION or type(message["place"]) is not int:

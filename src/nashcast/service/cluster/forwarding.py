@@ -1,4 +1,4 @@
-"""Requests that are for another machine: passed to it over the broker, and answered by the same handlers there."""
+"""Forward requests to the machine that owns the stream, over the broker; the same handlers respond there."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nashcast.service.streams.limits import Limits
 from nashcast.service.workers import frames
 
 logger = logging.getLogger("nashcast.service")
-# Seconds: between two signs that a machine works on an answer, without any after which it is given up, since a broker
-# that dies takes messages with it; until the owner is looked up again; and for one stream of events.
+# Seconds: between two progress messages of the responding machine; without any until the request is given up (a dying
+# broker loses messages); between two lookups of the owner; and longest duration of an event stream.
 WORKING_S, SILENCE_S, POLL_S, LONGEST_S = 0.5, 3.0, 0.5, 600.0
-# Bytes of an answer in one message, and of a whole message.
+# Bytes of a response in one message, and of a whole message.
 CHUNK, LARGEST = 256 * 1024, 8 * 2**20
 _WORKING = b"working"
 _HEADERS = (b"content-type", b"retry-after", b"x-accel-buffering")
@@ -33,7 +33,7 @@ def _subject(node: str) -> str:
 
 
 class Forwarding:
-    """app: answers requests that other machines have checked: their tokens, their rates."""
+    """app: handles requests whose token and rate another machine has checked."""
 
     def __init__(self, broker: Broker, node: str, app: Callable, limits: Limits):
         self._broker, self._node, self._app, self._limits = broker, node, app, limits
@@ -47,7 +47,7 @@ class Forwarding:
             task.cancel()
 
     async def ask(self, node: str, request: Request, still: Callable[[], bool]) -> Response:
-        """The other machine's answer. still: whether it is still the one to ask."""
+        """The other machine's response. still: whether it still owns the stream."""
         body = await read_body(request, self._limits) if request.method in ("POST", "PUT") else b""
         about = {"method": request.method, "path": request.url.path, "query": request.url.query, "body": body}
         about["type"] = request.headers.get("content-type", "")
@@ -68,7 +68,7 @@ class Forwarding:
     async def _parts(
         self, node: str, about: dict[str, Any], still: Callable[[], bool]
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Messages of the answer, each checked."""
+        """Messages of the response, each validated."""
         client = self._broker.client
         inbox = client.new_inbox()
         subscription, over = await client.subscribe(inbox), False
@@ -135,7 +135,7 @@ class Forwarding:
 
 
 class _Sender:
-    """An answer in messages of bounded size. The last one says that it is."""
+    """Sends a response in messages of bounded size; the last one is marked."""
 
     def __init__(self, client: Any, reply: str):
         self._client, self._reply = client, reply
@@ -180,16 +180,16 @@ def _scope(about: dict[str, Any]) -> dict[str, Any]:
 
 def _part(data: bytes, node: str) -> dict[str, Any]:
     if not data:
-        raise _no_answer(node)  # the broker says that it is not there
+        raise _no_answer(node)  # the broker reports no responders
     part = frames.decode(data, LARGEST)
     status, headers, body = part.get("status"), part.get("headers"), part.get("body")
     if type(status) is not int or not 200 <= status < 600 or not isinstance(headers, list):
-        raise frames.BadFrame("another machine's answer is none.")
+        raise frames.BadFrame("another machine's response is invalid.")
     if not isinstance(body, bytes) or not all(isinstance(each, list) and len(each) == 2 for each in headers):
-        raise frames.BadFrame("another machine's answer is none.")
+        raise frames.BadFrame("another machine's response is invalid.")
     return part
 
 
 def _no_answer(node: str) -> Refused:
-    message = f"the machine that has this stream ({node}) does not answer; another one takes over. Ask again."
+    message = f"the machine that owns this stream ({node}) does not respond; another one takes over. Try again."
     return Refused(503, "no_owner", message, {"Retry-After": "1"})

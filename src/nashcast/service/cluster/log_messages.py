@@ -1,6 +1,6 @@
-"""Messages of the log: what happened to a partition's streams, in order. Everything that is read is checked.
+"""Messages of the log: changes to a partition's streams, in order. Every message is validated when read.
 
-A message names the place of the one before it in its partition, so that one that is missing is noticed.
+A message names the position of its predecessor in the partition, so that a missing message is detected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LARGEST = 64 * 2**20
 
 
 class BadLog(NashcastError):
-    """A message of the log is not one that this release can have written, or one is missing."""
+    """A message of the log is invalid or missing."""
 
 
 class Made(NamedTuple):
@@ -32,7 +32,7 @@ class Removed(NamedTuple):
 
 
 class Added(NamedTuple):
-    """New entries of a stream. chain: the checksum after the last one."""
+    """New entries of a stream. chain: checksum after the last one."""
 
     stream: str
     entries: list[Entry]
@@ -40,7 +40,7 @@ class Added(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A machine owns the partition from here on: whatever owned it before cannot add behind this message."""
+    """A machine owns the partition from here on; the previous owner cannot append behind this message."""
 
     node: str
 
@@ -49,12 +49,12 @@ Record = Made | Removed | Added | Taken
 
 
 def encode(records: list[Record], before: int) -> bytes:
-    """before: place of the partition's message before this one, 0 for none."""
+    """before: position of the partition's preceding message, 0 for none."""
     return frames.encode({"version": VERSION, "before": before, "records": [_plain(each) for each in records]})
 
 
 def decode(data: bytes, before: int) -> list[Record]:
-    """before: place of the message that was read last."""
+    """before: position of the last message read."""
     try:
         message = frames.decode(data, LARGEST)
         version, prior, records = message["version"], message["before"], message["records"]
@@ -99,7 +99,7 @@ def _record(plain: dict[str, Any]) -> Record:
 
 
 def read_cells(seq: Any, kind: Any, step: Any, key: Any, x: Any, y: Any, at: Any, time: Any) -> Entry:
-    """An entry from cells that came over the network."""
+    """An entry from cells received over the network."""
     if kind not in (OBSERVATION, LABEL) or (kind == OBSERVATION) != isinstance(x, bytes):
         raise ValueError("an entry of another kind")
     if not (y is None or isinstance(y, bytes)) or not (key is None or isinstance(key, str)):

@@ -1,10 +1,10 @@
-"""Which machines are there, and which of them owns which partition: a table in JetStream's key-value store.
+"""Membership and ownership of partitions: a table in JetStream's key-value store.
 
-Every machine that computes writes a key of its own twice a second. Another machine counts it as gone when the key has
-not changed over `GONE_BEATS` writes of its own: so nothing is judged by clocks of two machines, and while the store
-accepts no writes no machine is judged at all. A machine that could not write for `LEASE_S` stops answering, which is
-sooner than any other can take its partitions. A partition changes hands in one of two ways: its owner stops answering
-for it and then gives it to another machine, or its owner is gone.
+Every machine that computes writes its own key twice a second. Another machine counts it as gone when the key has not
+changed during `GONE_BEATS` of its own writes. So clocks of different machines are never compared, and no machine is
+declared gone while the store rejects writes. A machine that could not write for `LEASE_S` stops responding before any
+other can take its partitions. Ownership changes in one of two ways: the owner stops responding and hands the partition
+to another machine, or the owner is gone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLE = "table"
 
 
 def now() -> float:
-    """Seconds by a clock that goes on while the machine is suspended, where there is one."""
+    """Seconds by a monotonic clock that includes suspended time, where the system has one."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
 
 def balanced(table: Table, node: str, gone: Collection[str], partitions: int) -> Table:
-    """The table with a machine in it and others out of it. As few partitions as possible change hands."""
+    """The table with `node` added and `gone` removed. As few partitions as possible change owner."""
     nodes = sorted({*table.nodes, node} - set(gone))
     owners = [each if each in nodes else "" for each in table.owners[:partitions]]
     owners += [""] * (partitions - len(owners))
@@ -57,7 +57,7 @@ def balanced(table: Table, node: str, gone: Collection[str], partitions: int) ->
 
 
 def permitted(table: Table, wanted: Table, node: str) -> Table:
-    """Of wanted changes those that a machine may make: to its own partitions and those of machines that are gone."""
+    """The permitted part of the wanted changes: only the machine's own partitions and those of gone machines."""
     owners = [
         after if before in ("", node) or before not in wanted.nodes else before
         for before, after in zip(table.owners, wanted.owners, strict=False)
@@ -68,26 +68,26 @@ def permitted(table: Table, wanted: Table, node: str) -> Table:
 class Members:
     """node: this machine.   works: whether it may own partitions.
 
-    stop_answering: called with partitions of this machine that are about to be given to another.
+    stop_answering: called with each partition that this machine is about to hand over.
     """
 
     def __init__(self, broker: Broker, node: str, *, works: bool, stop_answering: Callable[[int], None]):
         self._broker, self.node, self._works, self._stop_answering = broker, node, works, stop_answering
         self.table = Table()
         self._beats, self._confirmed = 0, float("-inf")
-        # Of each other machine: the revision of its key, and how many beats of this machine ago it was new.
+        # For each other machine: the revision of its key, and this machine's beat at which it was first seen.
         self._seen: dict[str, tuple[int, int]] = {}
 
     @property
     def lease(self) -> bool:
-        """Whether this machine may answer for what it owns."""
+        """Whether this machine may respond for its partitions."""
         return now() - self._confirmed < LEASE_S
 
     def owner(self, partition: int) -> str:
         return self.table.owners[partition] if partition < len(self.table.owners) else ""
 
     async def beat(self) -> None:
-        """Show that this machine is there, see who else is, and take what is left without an owner."""
+        """Write this machine's heartbeat, read the table, and take partitions without an owner."""
         began = now()
         if self._works:
             await self._broker.members.put(f"node.{self.node}", b"%d" % self._beats)
@@ -101,11 +101,11 @@ class Members:
                     if owner == self.node != wanted.owners[i]:
                         self._stop_answering(i)
                 table = await self._change(wanted, revision, gone)
-        # Only now: the table may say that others own what was this machine's.
+        # Set last: in the new table others may own partitions of this machine.
         self.table, self._confirmed = table, began
 
     async def leave(self) -> None:
-        """Others need not wait for this machine."""
+        """Leave the table at once, so that other machines need not wait."""
         table, revision = await self._read()
         others = tuple(each for each in table.nodes if each != self.node)
         owners = tuple("" if each == self.node else each for each in table.owners)
@@ -151,7 +151,7 @@ class Members:
 
 
 def _table(value: Any) -> Table:
-    """What is not a table of names is none: machines then write it anew."""
+    """An invalid table counts as empty, so that machines write a new one."""
     if isinstance(value, dict):
         found = [value.get(name) for name in Table._fields]
         if all(isinstance(names, list) and all(isinstance(each, str) for each in names) for names in found):

@@ -1,4 +1,4 @@
-"""One machine of a cluster: computes the streams of its partitions, answers for them and forwards other requests."""
+"""One machine of a cluster: computes the streams of its partitions, serves them and forwards other requests."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from nashcast.service.streams.registry import NAME, Declared, read_posted
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import Stream
 
-# Seconds for the answers of all machines.
+# Seconds to wait for the responses of all machines.
 GATHER_S = 2.0
-_AWAY = "the cluster's brokers do not answer, or not a majority of them. It goes on when they do: ask again."
+_AWAY = "no majority of the cluster's brokers answers. Requests succeed again once one does: try again."
 
 
 class ClusterNode:
-    """A placement, see `Placement`. works: whether it computes; without, it only answers and forwards."""
+    """Implements `Placement`. works: whether it computes streams; otherwise it only serves and forwards requests."""
 
     def __init__(self, settings: ClusterSettings, declared: Sequence[Declared], *, works: bool):
         self._settings, self._declared, self._works = settings, declared, works
@@ -83,7 +83,7 @@ class ClusterNode:
             async with asyncio.timeout(2.0):
                 await self._broker.close()
 
-    # What the service asks of its placement.
+    # The interface of `Placement`.
 
     def append(self, groups: Groups) -> None:
         self._check_lease()
@@ -151,15 +151,15 @@ class ClusterNode:
             if partition in self._partitions.ready and self._members.lease:
                 return None
             raise Refused(
-                503, "loading", f"partition {partition} is being taken over. Ask again.", {"Retry-After": "1"}
+                503, "loading", f"partition {partition} is being taken over. Try again.", {"Retry-After": "1"}
             )
         if not owner:
-            message = f"no machine computes partition {partition}, which has this stream. Start one, and ask again."
+            message = f"no machine computes partition {partition}, which has this stream. Start one, and try again."
             raise Refused(503, "no_owner", message, {"Retry-After": "1"})
         return await self._forwarding.ask(owner, request, lambda: self._members.owner(partition) == owner)
 
     async def _gather(self, request: Request) -> Response:
-        """Rows of every machine that answers in time."""
+        """Rows of every machine that responds in time."""
 
         async def rows(node: str) -> list[dict[str, Any]]:
             try:

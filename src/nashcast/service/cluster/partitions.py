@@ -1,4 +1,4 @@
-"""The partitions that this machine owns: taken, kept in step with the log, and given up."""
+"""The partitions that this machine owns: take them, keep them up to date with the log, release them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import SPARK, Stream
 
 logger = logging.getLogger("nashcast.service")
-# Seconds between two tries to take a partition, the second where it cannot be read at all.
+# Seconds between two tries to take a partition; the second value applies if it cannot be read.
 RETRY_S, FAILED_S = 0.3, 5.0
 # Snapshots fetched at once.
 FETCHES = 4
 
 
 class Partitions:
-    """ready: those whose streams are computed here.   declared: streams of this machine's files."""
+    """ready: partitions whose streams are computed here.   declared: streams of this machine's files."""
 
     def __init__(
         self, service: Service, broker: Broker, node: str, declared: Sequence[Declared], *, works: bool
@@ -61,7 +61,7 @@ class Partitions:
             await asyncio.sleep(max(0.05, BEAT_S - (time.monotonic() - began)))
 
     def _follow(self) -> None:
-        """Take and give back partitions, as the table says."""
+        """Take and release partitions according to the table."""
         mine = {i for i, owner in enumerate(self.members.table.owners) if owner == self.members.node}
         for partition in (self.ready | self._loading.keys()) - mine:
             self.drop(partition)
@@ -77,14 +77,14 @@ class Partitions:
     async def _write_checkpoint(self, partition: int) -> None:
         try:
             cut = await self._service.writer.ask(lambda: self.replica.cut(partition, self.store.stored))
-            if not cut.complete:  # the whole log does
+            if not cut.complete:  # a takeover reads the whole log instead
                 cut.close()
                 return
             data = await asyncio.get_running_loop().run_in_executor(None, cut.encoded)
             await self.store.put_checkpoint(partition, data)
             logger.info("cluster: checkpoint of partition %d, %d bytes", partition, len(data))
         except Exception as error:
-            # Without it a takeover reads more of the log.
+            # Without a checkpoint a takeover reads more of the log.
             logger.warning("cluster: no checkpoint of partition %d (%s: %s)", partition, type(error).__name__, error)
 
     async def _load(self, partition: int) -> None:
@@ -99,7 +99,7 @@ class Partitions:
             except Exception as error:
                 logger.error("cluster: partition %d cannot be taken: %s", partition, error)
                 pause = FAILED_S if whole else RETRY_S
-                whole = True  # without the checkpoint, from the first message on
+                whole = True  # read from the first message, without the checkpoint
             await asyncio.sleep(pause)
         self.ready.add(partition)
         self._loading.pop(partition, None)
@@ -156,7 +156,7 @@ class Partitions:
                 stream.fail(f"{source} has other settings than the cluster's stream {each.name!r}. Put them back.")
 
     async def _catch_up(self, partition: int) -> str | None:
-        """Read what the log has; returns the machine that took the partition meanwhile, if one did."""
+        """Read new messages of the log; returns the machine that took the partition meanwhile, if any."""
         end, taken = await self._broker.end(partition), None
         replica = self.replica
         if end > replica.places[partition]:
@@ -168,7 +168,7 @@ class Partitions:
         return taken
 
     def _fell_behind(self, partition: int) -> None:
-        """In the event loop: something was not confirmed, so the log is read before more is added."""
+        """A write was not confirmed: read the log before appending more. Called in the event loop."""
         if partition in self.ready and partition not in self._mending:
             self._mending[partition] = asyncio.create_task(self._mend(partition))
 
@@ -178,7 +178,7 @@ class Partitions:
                 try:
                     taken = await self._catch_up(partition)
                     if taken not in (None, self.members.node):
-                        self.drop(partition)  # the table will say so too
+                        self.drop(partition)  # the table will follow
                         return
                     await self._service.writer.ask(lambda: self.replica.writable.add(partition))
                     return
@@ -186,12 +186,12 @@ class Partitions:
                     await asyncio.sleep(RETRY_S)
                 except Exception as error:
                     logger.error("cluster: partition %d cannot be read: %s", partition, error)
-                    self.drop(partition)  # and take it anew
+                    self.drop(partition)  # it will be taken again
         finally:
             self._mending.pop(partition, None)
 
     def drop(self, partition: int) -> None:
-        """Waits for nothing: signs of life go on meanwhile."""
+        """Release a partition without blocking, so that heartbeats continue."""
         self.ready.discard(partition)
         task = self._loading.pop(partition, None)
         if task is not None:
@@ -200,5 +200,5 @@ class Partitions:
             if partition_of(stream.name, self._broker.partitions) == partition:
                 self._service.forget_stream(stream, "another machine computes it now")
                 self.store.forget(stream.name)
-        # The thread that writes does this before anything that is asked of it later.
+        # The writer thread does this before any later request.
         self._service.writer.ask(lambda: self.replica.end(partition))

@@ -1,8 +1,8 @@
-"""What a machine holds of the log: the streams of its partitions, in its local journal, and up to which message.
+"""A machine's copy of the log: the streams of its partitions in its local journal, and the last message applied.
 
-The local journal is a copy that is made anew whenever a partition is taken. Entries go to the log first, behind the
-message that this machine knows as the last one: JetStream refuses them if there is another, so that of two machines
-that both believe to own a partition only one can add to it.
+The local journal is rebuilt whenever a partition is taken. Entries are appended to the log first, with the last
+message known to this machine as expected predecessor: JetStream refuses them if there is a later one. So of two
+machines that both consider themselves the owner of a partition, only one can append to it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Fresh = list[tuple[Stream, list[Entry]]]
 
 
 class Replica:
-    """All but `wait_for` is called by the thread that writes the journal. fell_behind: told of a partition to read."""
+    """The writer thread calls all methods except `wait_for`. fell_behind: called with a partition to read."""
 
     def __init__(
         self, service: Service, broker: Broker, loop: asyncio.AbstractEventLoop, node: str,
@@ -48,7 +48,7 @@ class Replica:
         self.messages: dict[int, int] = {}  # since the last checkpoint
 
     def begin(self, partition: int) -> None:
-        """Forget what is here of a partition: it is read from its first message on."""
+        """Discard the local copy of a partition, to read it from its first message."""
         self.end(partition)
         self.places[partition], self.streams[partition], self.messages[partition] = 0, {}, 0
 
@@ -59,7 +59,7 @@ class Replica:
             self._forget(stream)
 
     def restore(self, partition: int, checkpoint: Checkpoint) -> None:
-        """Begin behind a checkpoint instead of at the first message."""
+        """Start behind a checkpoint instead of at the first message."""
         for kept in checkpoint.streams:
             self._check_partition(partition, kept.name)
             self._define(partition, Made(kept.name, kept.document, kept.file))
@@ -70,13 +70,13 @@ class Replica:
         self.places[partition] = checkpoint.place
 
     def cut(self, partition: int, stored: dict[str, int]) -> Cut:
-        """For a checkpoint of the partition as it is now."""
+        """The data for a checkpoint of the partition's present state."""
         self.messages[partition] = 0
         streams = list(self.streams[partition].values())
         return Cut(self._service.folder, self.places[partition], streams, stored)
 
     def apply(self, partition: int, batch: list[tuple[int, bytes]]) -> tuple[Fresh, str | None]:
-        """Messages with their places. Returns new entries, and which machine took the partition, if one did."""
+        """Apply messages with their positions. Returns new entries, and the machine that took the partition, if any."""
         place, taken = self.places[partition], None
         pending: dict[str, Added] = {}
         fresh: Fresh = []
@@ -98,7 +98,7 @@ class Replica:
         return fresh, taken
 
     def append(self, groups: Groups) -> None:
-        """To the log, then to the local journal; see `Placement`."""
+        """Append to the log, then to the local journal; see `Placement`."""
         by_partition: dict[int, list[Record]] = {}
         for stream, entries in groups:
             chain = stream.journal.chain
@@ -115,7 +115,7 @@ class Replica:
         self._moved(places)
 
     def record(self, partition: int, record: Made | Removed) -> None:
-        """To the log; the local journal is the caller's."""
+        """Append to the log; the caller updates the local journal."""
         self._moved(self._store({partition: [record]}))
 
     def _moved(self, places: dict[int, int]) -> None:
@@ -132,7 +132,7 @@ class Replica:
         try:
             return self.wait_for(messages)
         except BaseException as error:
-            # Some may have been stored, some not, and one under way may be yet.
+            # Some messages may have been stored, and one in flight may still be.
             self._behind(by_partition)
             if isinstance(error, LogAway):
                 raise

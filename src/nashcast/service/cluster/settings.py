@@ -1,4 +1,4 @@
-"""What a machine of a cluster is told: where the brokers are, and how the log is made if there is none yet."""
+"""Settings of a machine in a cluster: the brokers' addresses, and parameters for creating the log."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_PARTITIONS = 1024
 
 
 class ClusterSettings(NamedTuple):
-    """servers: addresses of brokers of one NATS cluster.   partitions, replicas: of the log, when it is made.
+    """servers: addresses of brokers of one NATS cluster.   partitions, replicas: of a new log.
 
-    node: this process's name in the cluster, another one at each start.   credentials: a NATS credentials file.
+    node: this process's name in the cluster, new at each start.   credentials: a NATS credentials file.
     ca_file: PEM file of the authority that signed the brokers' certificates.
     """
 
@@ -34,7 +34,7 @@ class ClusterSettings(NamedTuple):
 def read_settings(
     urls: str, *, partitions: int = 16, replicas: int = 3, credentials: Path | None = None, ca_file: Path | None = None
 ) -> ClusterSettings:
-    """urls: of brokers, with commas between them."""
+    """urls: addresses of brokers, separated by commas."""
     servers = tuple(part.strip() for part in urls.split(",") if part.strip())
     for url in servers:
         try:
@@ -55,11 +55,11 @@ def read_settings(
 
 
 def _node_name() -> str:
-    # A process that starts anew knows nothing of what its predecessor had: it is another member.
+    # A restarted process has none of its predecessor's state, so it is a new member.
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname()[:32]) or "host"
     return f"{host}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def partition_of(stream: str, partitions: int) -> int:
-    """Independent of the checksum by which a machine's workers share its streams."""
+    """Partition of a stream; its hash is independent of the one that assigns streams to workers."""
     return int.from_bytes(hashlib.sha256(stream.encode()).digest()[:8], "big") % partitions

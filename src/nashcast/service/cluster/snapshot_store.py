@@ -1,4 +1,4 @@
-"""JetStream's object store: the newest snapshot of each stream, from which any machine goes on, and checkpoints."""
+"""JetStream's object store: checkpoints, and each stream's newest snapshot, from which any machine can continue."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nashcast.service.workers import frames
 
 logger = logging.getLogger("nashcast.service")
 VERSION, LARGEST = 1, 256 * 2**20
-# Seconds for one snapshot to be stored or read, and between two tries.
+# Timeout in seconds of storing or reading a snapshot, and the pause between two tries.
 TRANSFER_S, RETRY_S = 20.0, 1.0
 _NAME, _MOST_FILES = re.compile(r"[a-z][a-z0-9._-]{0,60}"), 16
 
 
 class Stored(NamedTuple):
-    """A snapshot as it was stored. chain: the checksum of entry `seq`, which must be the journal's."""
+    """A stored snapshot. chain: checksum of entry `seq`, which must match the journal's."""
 
     seq: int
     step: int
@@ -32,7 +32,7 @@ class Stored(NamedTuple):
     files: dict[str, bytes]
 
     def keep(self, journal: Path, stream: Stream) -> bool:
-        """Register it in the local journal, unless it is of other entries. Called by the thread that writes."""
+        """Register it in the local journal if its checksum matches. Called by the writer thread."""
         here = stream.journal
         if not here.holds(self.seq) or here.chain_at(self.seq) != self.chain:
             return False
@@ -47,7 +47,7 @@ class Stored(NamedTuple):
 
 
 def encode(journal: Path, found: dict[str, Any]) -> bytes:
-    """found: a snapshot as the journal lists it. Its files are checked on the way."""
+    """found: a snapshot as listed in the journal. Its files are verified."""
     folder = check_snapshot(journal, found)
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
     return frames.encode(
@@ -60,25 +60,25 @@ def decode(data: bytes) -> Stored:
     numbers, files = [message.get(name) for name in ("seq", "step", "chain")], message.get("files")
     sound = message.get("version") == VERSION and all(type(each) is int and each >= 0 for each in numbers)
     if not sound or not isinstance(files, dict) or len(files) > _MOST_FILES:
-        raise frames.BadFrame("a stored snapshot is of another form.")
+        raise frames.BadFrame("a stored snapshot has an invalid form.")
     for name, content in files.items():
         if _NAME.fullmatch(name) is None or not isinstance(content, bytes):
-            raise frames.BadFrame("a stored snapshot names files that no snapshot has.")
+            raise frames.BadFrame("a stored snapshot has invalid file names.")
     return Stored(*numbers, files)  # type: ignore[arg-type]
 
 
 class SnapshotStore:
-    """folder: of the local journal."""
+    """folder: the local journal's folder."""
 
     def __init__(self, broker: Broker, folder: Path):
         self._broker, self._folder = broker, folder
         self._waiting: dict[str, dict[str, Any]] = {}
         self._something = asyncio.Event()
-        self.stored: dict[str, int] = {}  # place of the last entry in each stream's stored snapshot
+        self.stored: dict[str, int] = {}  # position of the last entry in each stream's stored snapshot
         self.counts = {"stored": 0, "failed": 0}
 
     def put_later(self, stream: str, found: dict[str, Any]) -> None:
-        """Of one stream the newest counts. To be called in the event loop."""
+        """Queue a snapshot, replacing an older one of the stream. Call in the event loop."""
         self._waiting.pop(stream, None)
         self._waiting[stream] = found
         self._something.set()
@@ -88,7 +88,7 @@ class SnapshotStore:
         self.stored.pop(stream, None)
 
     async def run(self) -> None:
-        """Store what waits, until cancelled."""
+        """Store queued snapshots until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             await self._something.wait()
@@ -100,14 +100,14 @@ class SnapshotStore:
             try:
                 data = await loop.run_in_executor(None, encode, self._folder, found)
             except NashcastError:
-                continue  # it has been dropped for a newer one
+                continue  # replaced by a newer one
             try:
                 async with asyncio.timeout(TRANSFER_S):
                     await self._broker.snapshots.put(stream, data)
                 self.counts["stored"] += 1
                 self.stored[stream] = found["seq"]
             except Exception as error:
-                # Without it a takeover computes more steps again, and ends at the same state.
+                # Without it a takeover recomputes more steps and reaches the same state.
                 self.counts["failed"] += 1
                 self._waiting.setdefault(stream, found)
                 logger.warning("cluster: snapshot of %s not stored (%s)", stream, type(error).__name__)
@@ -121,7 +121,7 @@ class SnapshotStore:
         return await self._get(f"/partition/{partition}", checkpoint.decode)
 
     async def get(self, stream: str) -> Stored | None:
-        """The newest one; None if there is none that can be used."""
+        """The newest usable snapshot, or None."""
         return await self._get(stream, decode)
 
     async def _get(self, name: str, read: Callable[[bytes], Any]) -> Any:
@@ -138,7 +138,7 @@ class SnapshotStore:
                 logger.error("cluster: snapshot of %s: %s", name, error)
                 return None
             except Exception as error:
-                # A newer one may have been stored while this one was being read.
+                # It may have been replaced while it was being read.
                 logger.warning("cluster: snapshot of %s not read (%s)", name, type(error).__name__)
                 await asyncio.sleep(0.2)
         return None

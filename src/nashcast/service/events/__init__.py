@@ -1,1 +1,1 @@
-"""What is worth telling an operator of a stream, and how it is told."""
+"""Events of streams for operators, and their delivery."""

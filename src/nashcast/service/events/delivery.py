@@ -1,7 +1,7 @@
-"""Events posted to a webhook, in their order, by a thread of its own. The journal is the queue.
+"""Post events to a webhook, in order, from a separate thread. The journal is the queue.
 
-What has been delivered is remembered in a file beside the journal, so that a restart repeats nothing and leaves nothing
-out. An address that does not answer is tried again, less and less often; events that have become too old are dropped.
+The id of the last delivered event is stored beside the journal, so that a restart neither repeats nor skips events.
+Posts that fail are retried with exponential back-off; events that have become too old are dropped.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from nashcast.service.events.webhooks import Webhook
 from nashcast.service.journal.reader import JournalReader
 
 logger = logging.getLogger("nashcast.service")
-# Seconds: between two looks at the journal, for one answer, between two tries at first and at most, and the age at
-# which an event is no longer worth telling.
+# Seconds: between two polls of the journal, timeout of a post, first and longest back-off, and the age at which an
+# event is dropped.
 POLL_S, TIMEOUT_S, BACKOFF_S, MAX_BACKOFF_S, MAX_AGE_S = 1.0, 10.0, 1.0, 300.0, 6 * 3600.0
 _AT_ONCE = 100
 
 
 def signature(secret: bytes, at: int, body: bytes) -> str:
-    """For the header X-Nashcast-Signature: a receiver computes the same from the time in it and the body."""
+    """Value of the header X-Nashcast-Signature; a receiver recomputes it from its time and the body."""
     return f"t={at},v1={hmac.new(secret, b'%d.' % at + body, hashlib.sha256).hexdigest()}"
 
 
 class Delivery(threading.Thread):
-    """folder: of the journal."""
+    """folder: the journal's folder."""
 
     def __init__(self, hook: Webhook, folder: Path):
         super().__init__(name=f"nashcast webhook {hook.host}", daemon=True)
@@ -55,7 +55,7 @@ class Delivery(threading.Thread):
         try:
             after = self._remembered()
             if after is None:
-                # A new address hears of what happens from now on.
+                # A new address receives events from now on.
                 _, after = reader.events(0, 1)
                 self._remember(after)
             while not self._stopping.wait(POLL_S):
@@ -76,7 +76,7 @@ class Delivery(threading.Thread):
         return after if len(events) == _AT_ONCE else max(after, last)
 
     def _deliver(self, event: dict[str, Any]) -> bool:
-        """Returns False where the service stops first."""
+        """Returns False if the service stops first."""
         wait = BACKOFF_S
         while not self._stopping.is_set():
             if time.time() - event["at"] > MAX_AGE_S:
@@ -101,7 +101,7 @@ class Delivery(threading.Thread):
         return False
 
     def _post(self, event: dict[str, Any]) -> tuple[str | None, bool]:
-        """What went wrong, if anything, and whether trying again is useless."""
+        """The error, if any, and whether it is permanent."""
         parts, body = urlsplit(self.hook.url), json.dumps(event).encode()
         headers = {"Content-Type": "application/json", "X-Nashcast-Delivery": f"{self.hook.id}-{event['id']}"}
         if self.hook.token is not None:
@@ -120,7 +120,7 @@ class Delivery(threading.Thread):
             return f"no answer ({type(error).__name__}: {str(error)[:200]})", False
         if 200 <= status < 300:
             return None, False
-        # A receiver that refuses an event would refuse it again; redirects are not followed.
+        # A refusal is permanent; redirects are not followed.
         return f"answered {status}", 300 <= status < 500 and status not in (408, 425, 429)
 
     def _connection(self, scheme: str, host: str, port: int | None) -> HTTPConnection:
@@ -135,7 +135,7 @@ class Delivery(threading.Thread):
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            logger.error("%s cannot be read (%s): events are told from now on", self._file, error)
+            logger.error("%s cannot be read (%s): events are posted from now on", self._file, error)
             return None
         return after if type(after) is int and after >= 0 else None
 
@@ -148,7 +148,7 @@ class Delivery(threading.Thread):
 
 
 def start_deliveries(hooks: Sequence[Webhook], folder: Path) -> list[Delivery]:
-    """A thread for each address. To be called once the workers' parent has been forked."""
+    """Start a thread for each address. Call after the workers' parent process has been forked."""
     found = [Delivery(hook, folder) for hook in hooks]
     for each in found:
         each.start()

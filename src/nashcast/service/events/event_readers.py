@@ -1,4 +1,4 @@
-"""Readers of event streams, of all streams together."""
+"""Readers of server-sent events, counted over all streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nashcast.service.streams.stream import Stream
 
 
 class EventReaders:
-    """most: readers at once, in all."""
+    """most: maximum number of readers at once."""
 
     def __init__(self, most: int):
         self._most = most
@@ -18,7 +18,7 @@ class EventReaders:
         self.count = 0
 
     def enter(self, stream: Stream) -> Feed:
-        """A place for a reader, to be given back by `leave`."""
+        """Register a reader; `leave` unregisters it."""
         if self.count >= self._most:
             raise TooManyReaders
         if stream.feed is None:
@@ -33,7 +33,7 @@ class EventReaders:
         self.count -= 1
 
     def drop(self, stream: Stream) -> None:
-        """The stream is no longer served."""
+        """Disconnect the readers of a stream that is no longer served."""
         task = self._tasks.pop(stream.id, None)
         if task is not None:
             task.cancel()
@@ -41,7 +41,7 @@ class EventReaders:
             stream.feed.close()
 
     def end(self, streams: Iterable[Stream]) -> None:
-        """Tell all readers that the service stops."""
+        """Notify all readers that the service stops."""
         for stream in streams:
             if stream.feed is not None:
                 stream.feed.close()

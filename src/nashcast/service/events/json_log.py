@@ -1,4 +1,4 @@
-"""Log lines as JSON objects, one a line, for collectors."""
+"""Log lines as JSON objects, one per line, for log collectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORMATS = ("text", "json")
 
 
 class JsonFormatter(logging.Formatter):
-    """time, level, logger, message; fields that a record brings (`extra={"fields": …}`); the traceback, if any."""
+    """time, level, logger, message; the record's extra fields (`extra={"fields": …}`); the traceback, if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -25,7 +25,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_log(form: str) -> None:
-    """Everything to standard error, as text or JSON."""
+    """Log to standard error, as text or JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT_FORMAT))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -1,4 +1,4 @@
-r"""Whether a stream has changed: errors larger than before, more misses than intervals allow, coverage that is off.
+r"""Change detection in a stream: larger errors, too many interval misses, coverage off its nominal value.
 
 Drift is found by cumulative sums of log-likelihood ratios (Page's test). With $p_0$ the distribution before and $p_1$
 that of a change worth an alarm,
@@ -6,7 +6,7 @@ that of a change worth an alarm,
 $$S_t = \max\Bigl(0,\; S_{t-1} + \log\frac{p_1(z_t)}{p_0(z_t)}\Bigr),$$
 
 an alarm is raised where $S_t \ge h$ and cleared where $S_t$ is back at 0. Independent $z_t$ from $p_0$ take
-at least $e^h$ steps on average to raise one. Everything here is part of a stream's state: replay finds the same.
+at least $e^h$ steps on average to raise one. All of it is part of a stream's state: a replay raises the same alarms.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from nashcast.service.events.kinds import COVERAGE_BACK, COVERAGE_OFF, DRIFT, DR
 THRESHOLD = 12.0
 # A change worth an alarm: errors of twice the size (variance times 4), misses three times as frequent.
 _VARIANCE, _MISSES = 4.0, 3.0
-# Squared errors count up to so many times their mean: a single spike is no drift.
+# Squared errors are clipped at this multiple of their mean, so that a single spike is no drift.
 _CLIP = 9.0
-# Scored steps before errors can be compared, and over which their mean goes at most.
+# Scored steps before errors are compared, and longest memory of their mean.
 _WARM, _MEMORY = 50, 500
-# Coverage is looked at every so many scored steps, from so many on, and is off beyond so many standard errors.
+# Coverage is checked every `_EVERY` scored steps from step `_FROM` on; it is off beyond `_ERRORS` standard errors.
 _EVERY, _FROM, _ERRORS = 25, 100, 4.0
-# Recent errors, for the words.
+# Steps in the mean of recent errors, for messages.
 _RECENT = 20
 
 ERRORS, INTERVALS, COVERAGE = "errors", "intervals", "coverage"
@@ -41,13 +41,13 @@ class Noticed(NamedTuple):
 
 
 class Watch:
-    """Told of each scored forecast. coverages: nominal shares of the intervals."""
+    """Learns from each scored forecast. coverages: nominal coverages of the intervals."""
 
     def __init__(self, coverages: Sequence[float]):
         self._coverages = tuple(coverages)
         self._count = 0
-        self._scale = 0.0  # mean squared error before
-        self._recent = 0.0  # fading mean squared error of the last steps
+        self._scale = 0.0  # mean squared error of the past
+        self._recent = 0.0  # exponentially weighted mean squared error of the last steps
         self._errors, self._debt = 0.0, 0.0  # the two sums
         self._raised = np.zeros(2 + len(coverages), dtype=bool)
         self._noticed: list[Noticed] = []
@@ -60,17 +60,17 @@ class Watch:
             self._debt = self._sum(1, self._debt, self._miss_ratio(1.0 - inside), self._misses)
         self._count += 1
         known = error if self._count <= 5 else min(error, _CLIP * self._scale) if self._scale > 0 else error
-        # About the last third of the steps, at most `_MEMORY`: what was wrong while agents were new is forgotten.
+        # Averages over about the last third of the steps, at most `_MEMORY`: early errors of new agents are forgotten.
         self._scale += (known - self._scale) * max(3 / (self._count + 2), 1 / _MEMORY)
         self._recent += (error - self._recent) / min(self._count, _RECENT)
 
     @property
     def due(self) -> bool:
-        """Whether coverage is to be looked at after this step."""
+        """Whether to check coverage after this step."""
         return self._count >= _FROM and self._count % _EVERY == 0
 
     def cover(self, achieved: np.ndarray, window: int) -> None:
-        """achieved: shares of the last `window` targets inside each interval. To be called where it is `due`."""
+        """achieved: shares of the last `window` targets inside each interval. Call it when `due`."""
         steps = min(self._count, window)
         for i, (nominal, share) in enumerate(zip(self._coverages, achieved.tolist(), strict=True)):
             far = _ERRORS * sqrt(nominal * (1 - nominal) / steps)
@@ -81,7 +81,7 @@ class Watch:
                 self._noticed.append(Noticed(COVERAGE_BACK if was else COVERAGE_OFF, text))
 
     def drain(self) -> list[Noticed]:
-        """What was noticed since the last call."""
+        """Events since the last call."""
         found, self._noticed = self._noticed, []
         return found
 
@@ -91,12 +91,12 @@ class Watch:
         return [name for name, on in zip((ERRORS, INTERVALS, COVERAGE), raised, strict=True) if on]
 
     def _error_ratio(self, error: float) -> float:
-        """Log p1/p0 of a normal error whose variance is the one before, or `_VARIANCE` times that."""
+        """Log p1/p0 of a normal error: the past variance under p0, `_VARIANCE` times it under p1."""
         z = min(error / self._scale, _CLIP) if self._scale > 0 else _CLIP * (error > 0)
         return 0.5 * (z * (1 - 1 / _VARIANCE) - log(_VARIANCE))
 
     def _miss_ratio(self, missed: float) -> float:
-        """Log p1/p0 of a miss that happens with the nominal probability, or `_MISSES` times that."""
+        """Log p1/p0 of a miss: the nominal probability under p0, `_MISSES` times it under p1."""
         alpha = 1.0 - self._coverages[-1]
         more = min(_MISSES * alpha, (1 + alpha) / 2)
         return missed * log(more / alpha) + (1.0 - missed) * log((1 - more) / (1 - alpha))

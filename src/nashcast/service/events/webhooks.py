@@ -35,12 +35,12 @@ class Webhook(NamedTuple):
 
     @property
     def host(self) -> str:
-        """For logs and metrics: an address may hold a secret in its path."""
+        """Host for logs and metrics: the path of an address may hold a secret."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     @property
     def id(self) -> str:
-        """The same as long as the address is, for what is remembered of it."""
+        """Stable id of the address, for the delivery state."""
         return hashlib.sha256(self.url.encode()).hexdigest()[:16]
 
     def wants(self, event: Mapping[str, Any]) -> bool:

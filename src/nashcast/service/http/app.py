@@ -1,4 +1,4 @@
-"""The application: routes behind the guard."""
+"""The application: routes behind the middleware."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nashcast.service.streams.service import Service
 
 
 def make_app(service: Service) -> Callable:
-    """For an ASGI server. The service is open already; it is started and stopped with the application."""
+    """The ASGI application. `service` must be open; it is started and stopped with the application."""
     page = pages()
 
     @asynccontextmanager
@@ -33,14 +33,14 @@ def make_app(service: Service) -> Callable:
 
 
 def forwarded_app(service: Service) -> Callable:
-    """The same handlers, for requests whose tokens and rates another machine has checked."""
+    """The same handlers for requests whose token and rate another machine has checked."""
     router = Router(routes(service), redirect_slashes=False)
     return Guard(_routed(router), None, float("inf"), service.answers)
 
 
 def _routed(router: Router) -> Callable:
     async def routed(scope, receive, send) -> None:
-        # With it the router raises where nothing fits, instead of answering in words of its own.
+        # With it the router raises if no route matches, instead of sending its own response.
         scope["app"] = router
         try:
             await router(scope, receive, send)
@@ -53,7 +53,7 @@ def _routed(router: Router) -> Callable:
 def _refused(scope, error: HTTPException) -> Refused:
     if error.status_code == 405:
         headers = dict(error.headers or {})
-        message = f"{scope['method'][:20]} is not for this path. Use {headers.get('Allow')}."
+        message = f"{scope['method'][:20]} is not allowed for this path. Use {headers.get('Allow')}."
         return Refused(405, "no_such_method", message, headers)
-    message = "there is nothing at this path; /v1/openapi.json lists what there is."
+    message = "no such path; /v1/openapi.json lists all paths."
     return Refused(error.status_code, "no_such_path", message)

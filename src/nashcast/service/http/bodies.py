@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON, then observations and labels checked number by number, before anything is stored."""
+"""Parse request bodies as strict JSON and validate observations and labels before anything is stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nashcast.service.streams.intake import Item
 from nashcast.service.streams.settings import ServeSettings
 from nashcast.suggest import near
 
-# Beyond, squares of products overflow somewhere in a black box.
+# Squares of products of larger numbers may overflow in an encoder.
 LARGEST = 1e15
 LARGEST_STEP = 2**53 - 1
 MOST_ITEMS = 1000
@@ -27,11 +27,11 @@ SAVE_POINT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 class BadJson(NashcastError):
-    """The body is not JSON, or JSON that could be read in two ways."""
+    """The body is not JSON, or is ambiguous JSON."""
 
 
 def parse_json(body: bytes) -> Any:
-    """As the standard says: no NaN, no name twice in an object."""
+    """Strict JSON: no NaN, no duplicate names in an object."""
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_distinct)
     except UnicodeDecodeError as error:
@@ -76,7 +76,7 @@ def read_save_point(document: Any) -> str:
     _known(given, ("name",), "")
     name = save_point_name(given.get("name"))
     if name.startswith("auto-"):
-        raise InvalidInput("name", _show(name), "Names of automatic snapshots begin so: pass another.")
+        raise InvalidInput("name", _show(name), "This prefix is reserved for automatic snapshots: pass another name.")
     return name
 
 
@@ -164,7 +164,7 @@ def _numbers(where: str, given: dict, name: str, size: int, *, missing: bool) ->
 
 def _step(where: str, value: Any) -> int:
     if type(value) is float and value.is_integer() and abs(value) <= LARGEST_STEP:
-        value = int(value)  # JSON knows one kind of number
+        value = int(value)  # JSON has one number type
     if type(value) is not int or not 0 <= value <= LARGEST_STEP:
         raise InvalidInput(where, _show(value), "Pass a whole number ≥ 0.")
     return value

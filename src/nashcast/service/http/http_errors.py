@@ -1,4 +1,4 @@
-"""Refusals as answers: a status, a code for programs and a message for people."""
+"""Errors as HTTP responses: a status, a machine-readable code and a message."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nashcast.service.streams.intake import Conflict
 from nashcast.service.streams.placement import LogAway
 from nashcast.service.streams.views import encoded
 
-# A call of something that is not there is not a contradiction.
+# Conflicts that are reported as 404.
 _NOT_FOUND = ("no_such_save_point",)
 
 
 class Refused(NashcastError):
-    """An answer other than success. headers: to send with it."""
+    """An error response. headers: additional headers."""
 
     def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None):
         super().__init__(message)
@@ -27,7 +27,7 @@ class Refused(NashcastError):
 
 
 def refusal(error: Exception) -> Refused | None:
-    """The answer to an error that is nobody's mistake here; None for one that is."""
+    """The response to an expected error; None for an internal error."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, Conflict):
@@ -39,7 +39,7 @@ def refusal(error: Exception) -> Refused | None:
     if isinstance(error, LogAway):
         return Refused(503, "cluster_away", str(error), {"Retry-After": "1"})
     if isinstance(error, TooManyReaders):
-        return Refused(503, "too_many_readers", "every place of the event stream is taken. Try again later.")
+        return Refused(503, "too_many_readers", "the event stream has too many readers. Try again later.")
     if isinstance(error, Failed):
         return Refused(503, "failed", str(error))
     if isinstance(error, JournalUnwritable):

@@ -1,4 +1,4 @@
-"""The service's own figures, gathered for Prometheus from what the front knows: no worker is asked."""
+"""The service's metrics for Prometheus, from data in the front process; workers are not queried."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nashcast.service.http.metrics import metric
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import LIVE
 
-# Streams beyond so many have no figures of their own agents: a page of metrics must stay a page.
+# Above this number of streams, metrics of single agents are left out to limit the size.
 _WITH_AGENTS = 50
 
 
@@ -24,29 +24,29 @@ async def measured(service: Service) -> list[str]:
     add = lines.extend
     now = time.monotonic()
     add(metric("up_seconds", "gauge", "Seconds since the process began.", [(one, time.time() - service.began)]))
-    add(metric("ready", "gauge", "1 if observations are taken.", [(one, float(service.not_ready() is None))]))
+    add(metric("ready", "gauge", "1 if observations are accepted.", [(one, float(service.not_ready() is None))]))
     for name, figure in service.placement.figures().items():
-        add(metric(name, "gauge", "Of this machine in its cluster.", [(one, figure)]))
+        add(metric(name, "gauge", "State of this machine in its cluster.", [(one, figure)]))
     kinds = [({"kind": kind}, float(count)) for kind, count in writer.counts.items()]
     add(metric("journal_total", "counter", "Entries accepted, repeated, refused; commits; snapshots.", kinds))
     spent = [({"in": what}, seconds) for what, seconds in writer.seconds.items()]
     add(metric("journal_seconds_total", "counter", "Seconds spent committing and recording.", spent))
-    add(metric("journal_entries", "gauge", "Entries kept.", [(one, entries)]))
+    add(metric("journal_entries", "gauge", "Entries stored.", [(one, entries)]))
     add(metric("journal_bytes", "gauge", "Bytes of the journal's main file.", [(one, size)]))
     add(metric("waiting", "gauge", "Observations that wait to be committed.", [(one, writer.waiting)]))
     add(metric("event_readers", "gauge", "Readers of event streams.", [(one, service.events.count)]))
     workers = [({"worker": str(each.number)}, each) for each in service.pool]
-    add(metric("worker_up", "gauge", "1 if the process is there.", [(k, float(w.alive)) for k, w in workers]))
+    add(metric("worker_up", "gauge", "1 if the process runs.", [(k, float(w.alive)) for k, w in workers]))
     add(metric("worker_deaths_total", "counter", "Processes replaced.", [(k, float(w.deaths)) for k, w in workers]))
     silence = [(labels, now - worker.sign.heard) for labels, worker in workers]
-    add(metric("worker_silence_seconds", "gauge", "Seconds since its last sign of life.", silence))
+    add(metric("worker_silence_seconds", "gauge", "Seconds since its last heartbeat.", silence))
     seconds = [(labels, worker.sign.seconds) for labels, worker in workers]
     add(metric("worker_seconds_total", "counter", "CPU seconds of the process.", seconds))
     counts = [({"kind": kind}, float(service.event_counts[kind])) for kind in EVENTS]
     add(metric("events_total", "counter", "Events since the process began.", counts))
     hooks = [({"hook": each.hook.host}, each) for each in service.deliveries]
     told = [({**k, "result": result}, float(n)) for k, each in hooks for result, n in each.counts.items()]
-    add(metric("webhook_total", "counter", "Events posted, tried again, given up.", told))
+    add(metric("webhook_total", "counter", "Events posted, retried, dropped.", told))
     add(metric("webhook_failing", "gauge", "1 if the address refuses.", [(k, float(e.failing)) for k, e in hooks]))
     _add_streams(service, add)
     add(service.answers.lines())
@@ -57,9 +57,9 @@ def _add_streams(service: Service, add: Any) -> None:
     streams = [({"stream": stream.name}, stream) for stream in service.streams.values()]
     add(metric("step", "gauge", "The last step computed.", [(k, _number(s.step)) for k, s in streams]))
     add(metric("behind", "gauge", "Entries not computed yet.", [(k, float(s.behind)) for k, s in streams]))
-    add(metric("last_observation_time", "gauge", "Of the last one, in seconds since 1970.",
+    add(metric("last_observation_time", "gauge", "Time of the last observation, in seconds since 1970.",
                [(k, _number(s.at)) for k, s in streams]))  # fmt: skip
-    add(metric("live", "gauge", "1 if it is computed as it goes.", [(k, float(s.state == LIVE)) for k, s in streams]))
+    add(metric("live", "gauge", "1 if the stream is up to date.", [(k, float(s.state == LIVE)) for k, s in streams]))
     known = [(labels, stream.summary) for labels, stream in streams if stream.summary is not None]
     errors, covered, steps = [], [], []
     for labels, summary in known:
@@ -86,15 +86,15 @@ def _add_streams(service: Service, add: Any) -> None:
     ]  # fmt: skip
     add(metric("alarm", "gauge", "1 while errors or intervals drift, or coverage is off.", alarms))
     out = [(k, float(sum(a["state"] != "in" for a in summary["agents"]))) for k, summary in known]
-    add(metric("agents_out", "gauge", "Agents that sit out.", out))
+    add(metric("agents_out", "gauge", "Absent agents.", out))
     agents = [
         ({**labels, "agent": agent["name"]}, agent) for labels, summary in known[:_WITH_AGENTS]
         for agent in summary["agents"]
     ]  # fmt: skip
     add(metric("agent_weight", "gauge", "Weight in the mixture.", [(k, a["weight"]) for k, a in agents]))
-    add(metric("agent_squared_error", "gauge", "The same of an agent.", [(k, _number(a["error"])) for k, a in agents]))
-    add(metric("agent_in", "gauge", "1 if it takes part.", [(k, float(a["state"] == "in")) for k, a in agents]))
-    add(metric("agent_absences_total", "counter", "Steps it sat out.", [(k, float(a["absences"])) for k, a in agents]))
+    add(metric("agent_squared_error", "gauge", "Mean squared error.", [(k, _number(a["error"])) for k, a in agents]))
+    add(metric("agent_in", "gauge", "1 if the agent takes part.", [(k, float(a["state"] == "in")) for k, a in agents]))
+    add(metric("agent_absences_total", "counter", "Steps it missed.", [(k, float(a["absences"])) for k, a in agents]))
 
 
 def _number(value: float | None) -> float:

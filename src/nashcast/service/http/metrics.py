@@ -1,4 +1,4 @@
-"""Figures for Prometheus, in its text format."""
+"""Metrics in Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from math import isfinite
 
-# Upper ends of the buckets of answer times, in seconds.
+# Upper bounds of the response-time buckets, in seconds.
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 class Answers:
-    """Requests by path and status, and how long answers took by path."""
+    """Number of requests by path and status, and response times by path."""
 
     def __init__(self):
         self._counts: Counter[tuple[str, str, int]] = Counter()
@@ -44,7 +44,7 @@ class Answers:
 
 
 def metric(name: str, kind: str, help_text: str, values: Iterable[tuple[dict[str, str], float]]) -> Iterable[str]:
-    """values: labels and number; a number that is not known is left out."""
+    """values: labels and number; unknown numbers are left out."""
     yield f"# HELP nashcast_{name} {help_text}"
     yield f"# TYPE nashcast_{name} {kind}"
     for labels, value in values:

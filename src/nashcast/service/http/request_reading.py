@@ -1,4 +1,4 @@
-"""Bodies and queries of requests: within their limits, and of the kind that is asked for."""
+"""Read and validate bodies and query parameters of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is answered under which path."""
+"""Routes and their handlers."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class _Api:
         receipt, seq = await self._service.writer.post(stream, items)
         await self._service.computed(stream, seq, seconds)
         head = views.encoded(receipt._asdict())
-        # A forecast that stands is JSON already; without it, what was posted is yet to be computed.
+        # The current forecast is already JSON; without it, the post is not computed yet.
         standing = stream.standing if stream.computed >= seq and stream.standing is not None else b"null"
         return reply(head[:-1] + b',"forecast":' + standing + b"}")
 
@@ -226,7 +226,7 @@ class _Api:
         def welcome() -> bool:
             if service.streams.get(stream.name) is not stream:
                 return False
-            if service.tokens is None or token is None:  # or checked by the machine that was asked
+            if service.tokens is None or token is None:  # or checked by the forwarding machine
                 return True
             now = service.tokens.still(token)
             return now is not None and now.state(time.time()) == "valid"
@@ -262,7 +262,7 @@ class _Api:
 
 
 class _EventStream(StreamingResponse):
-    """A reader's place is given back however the reading ends, begun or not."""
+    """Unregisters the reader however the response ends, started or not."""
 
     def __init__(self, service: Service, feed: Feed, welcome: Callable[[], bool]):
         super().__init__(

@@ -1,4 +1,4 @@
-"""Run the service until it is told to stop."""
+"""Run the service until it is stopped."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from nashcast.service.http.app import make_app
 from nashcast.service.streams.service import Service
 
 logger = logging.getLogger("nashcast.service")
-# The arithmetic holds the interpreter for up to this long before the event loop gets a turn.
+# Interpreter switch interval: longest time that computation delays the event loop.
 SWITCH_SECONDS = 0.0005
-# Seconds for a TLS handshake, and for answers under way when told to stop.
+# Seconds for a TLS handshake, and for pending responses at shutdown.
 HANDSHAKE_SECONDS, GRACE_SECONDS = 8.0, 3
 
 
 class Address(NamedTuple):
-    """tls_cert, tls_key: PEM files; both or neither.   plain_http: knowingly without TLS beyond this machine."""
+    """tls_cert, tls_key: PEM files; both or neither.   plain_http: allow other machines without TLS."""
 
     host: str = "127.0.0.1"
     port: int = 8500
@@ -58,7 +58,7 @@ def check_address(address: Address, *, tokens: bool) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Ends event streams when told to stop, so that nobody waits for them."""
+    """Ends event streams at shutdown, so that they do not delay it."""
 
     def __init__(self, config: uvicorn.Config, service: Service, ready):
         super().__init__(config)
@@ -76,9 +76,9 @@ class _Server(uvicorn.Server):
 
 
 def bind(address: Address) -> Listener:
-    """Before anything else is done: an address that is taken should not cost a replay."""
+    """Bind first, so that an address in use is reported before a replay."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # Named as TCP, so that asyncio sends what is written at once: else a body waits for the head to be acknowledged.
+    # Protocol set to TCP, so that asyncio sets TCP_NODELAY: otherwise a body waits until the head is acknowledged.
     listener = Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -91,7 +91,7 @@ def bind(address: Address) -> Listener:
 
 
 def serve(service: Service, address: Address, listener: Listener, ready=lambda: None) -> None:
-    """Blocks until SIGINT or SIGTERM. ready: called when requests are answered."""
+    """Blocks until SIGINT or SIGTERM. ready: called when requests are accepted."""
     sys.setswitchinterval(SWITCH_SECONDS)
     limits = service.limits
     listener.limit = ConnectionLimit(raise_descriptors(limits.connections), limits.per_address)
@@ -105,7 +105,7 @@ def serve(service: Service, address: Address, listener: Listener, ready=lambda: 
         ssl_keyfile=None if address.tls_key is None else str(address.tls_key),
     )  # fmt: skip
     server = _Server(config, service, ready)
-    # uvicorn raises a signal again once it has shut down in order; the journal is yet to be closed then.
+    # uvicorn re-raises the signal after shutdown, before the journal is closed.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         server.run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""Server-sent events: one message for all readers, a few times a second, however many observations come in."""
+"""Server-sent events: one message for all readers, at most every `INTERVAL` seconds."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from nashcast.service.journal.entries import Entry, Outcome
 from nashcast.service.streams.views import encoded, forecast_row, target_row
 
 INTERVAL = 0.1
-# A sign of life where nothing happens, so that both ends notice a broken line.
+# Seconds between heartbeats of an idle stream, by which both ends detect a broken connection.
 HEARTBEAT = 15.0
-# Steps in one message; of more, the newest.
+# Steps in one message; beyond this number, the newest.
 MOST_STEPS = 200
-# Messages a slow reader may lag behind before it is told that it missed some.
+# Messages buffered for a slow reader; it is notified of missed ones.
 BACKLOG = 50
 
 
 class TooManyReaders(Exception):
-    """No more readers are let in."""
+    """The maximum number of readers is reached."""
 
 
 class Feed:
-    """greeting: what a reader is told first."""
+    """greeting: data of a reader's first message."""
 
     def __init__(self, greeting: Callable[[], dict[str, Any]], most_readers: int = 200):
         self._greeting, self._most = greeting, most_readers
@@ -44,7 +44,7 @@ class Feed:
     def add(
         self, entries: list[Entry], outcomes: list[Outcome], events: list[tuple], standing: bytes | None = None
     ) -> None:  # fmt: skip
-        """To be called in the event loop. standing: the forecast that stands, as JSON."""
+        """Call in the event loop. standing: the current forecast as JSON."""
         if not self.readers:
             return
         self._arrived += len(entries)
@@ -55,7 +55,7 @@ class Feed:
         self._something.set()
 
     async def run(self) -> None:
-        """Make messages of what arrives, until cancelled."""
+        """Combine new data into messages until cancelled."""
         while True:
             await self._something.wait()
             self._something.clear()
@@ -67,7 +67,7 @@ class Feed:
         self._wake()
 
     def enter(self) -> None:
-        """A place for a reader, to be given back by `leave`."""
+        """Register a reader; `leave` unregisters it."""
         if self.readers >= self._most:
             raise TooManyReaders
         self.readers += 1
@@ -76,7 +76,7 @@ class Feed:
         self.readers -= 1
 
     async def messages(self, welcome: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """For one reader. welcome: asked now and then whether it may still listen."""
+        """Messages for one reader. welcome: called repeatedly; the stream ends when it returns False."""
         yield b"retry: 1000\n" + _event("hello", self._greeting())
         seen = self._number
         while not self._closed and welcome():

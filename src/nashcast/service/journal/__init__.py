@@ -1,1 +1,1 @@
-"""The journal: what was observed and what was forecast."""
+"""The journal of observations and forecasts."""

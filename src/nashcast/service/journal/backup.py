@@ -1,4 +1,4 @@
-"""A copy of a journal while it is in use: the database by SQLite's own backup, and the snapshots that it lists."""
+"""Copy a journal while it is in use: the database with SQLite's backup function, and the snapshots it lists."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import quote
 from nashcast.errors import InvalidInput, NashcastError
 from nashcast.service.journal.schema import FILE, check_version
 
-# Pages copied at once: in between, the service goes on writing.
+# Pages copied at once; the service can write in between.
 _PAGES = 500
 
 
 def backup(folder: str | Path, out: str | Path) -> int:
-    """Copy everything that a service needs to go on to a new folder. Returns the number of entries in the copy."""
+    """Copy everything a service needs to continue into a new folder. Returns the number of entries in the copy."""
     source, target = Path(folder), Path(out)
     if not (source / FILE).is_file():
         remedy = "Pass the folder `nashcast serve` writes to."
@@ -44,7 +44,7 @@ def _copy(source: Path, target: Path) -> int:
         check_version(old)
         old.backup(new, pages=_PAGES)
         (count,) = new.execute("SELECT count(*) FROM entries").fetchone()
-        # A snapshot that is dropped meanwhile is not missed: an older one, or the beginning, does.
+        # A snapshot dropped meanwhile is not needed: recovery uses an older one, or the beginning.
         for (name,) in new.execute("SELECT folder FROM snapshots").fetchall():
             if _copied(source / "snapshots" / name, target / "snapshots" / name):
                 continue

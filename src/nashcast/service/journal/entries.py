@@ -1,4 +1,4 @@
-"""What the journal holds: observations and late labels in the order they were accepted, and what followed from them."""
+"""Rows of the journal: observations and late labels in the order of acceptance, and the forecasts made from them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _LITTLE = np.dtype("<f8")
 
 
 class Entry(NamedTuple):
-    """seq: its place in the journal.   kind: OBSERVATION or LABEL.   key: the client's own name for it.
+    """seq: position in the journal.   kind: OBSERVATION or LABEL.   key: the client's idempotency key.
 
     x: inputs known at this step, NaN where missing; None for a label.   y: the target of this step; None if not known.
-    at: when it was accepted, seconds since 1970.   time: the sender's own timestamp, seconds since 1970.
+    at: time of acceptance, seconds since 1970.   time: the sender's timestamp, seconds since 1970.
     """
 
     seq: int
@@ -33,13 +33,13 @@ class Entry(NamedTuple):
         return _same(self.x, x) and _same(self.y, y)
 
     def row(self, before: int) -> EntryRow:
-        """As the table holds it. before: the checksum of the entry before it."""
+        """The entry as a table row. before: checksum of the preceding entry."""
         cells = (self.seq, self.kind, self.step, self.key, packed(self.x), packed(self.y), self.at)
         return EntryRow(*cells, chained(before, cells, self.time), self.time)
 
 
 class EntryRow(NamedTuple):
-    """An entry as the table holds it. x, y: their bytes.   chain: a checksum of it and of all entries before it."""
+    """An entry as a table row. x, y: as bytes.   chain: checksum of this entry and all entries before it."""
 
     seq: int
     kind: int
@@ -52,7 +52,7 @@ class EntryRow(NamedTuple):
     time: float | None = None
 
     def damage(self, before: int) -> str | None:
-        """What is wrong with it, after an entry whose checksum is `before`."""
+        """Description of the damage, None if sound. before: checksum of the preceding entry."""
         if chained(before, self[:-2], self.time) == self.chain:
             return None
         return f"entry {self.seq} (step {self.step}) is damaged, or one before it is missing"
@@ -62,11 +62,11 @@ ENTRY_COLUMNS = ", ".join(EntryRow._fields)
 
 
 class Outcome(NamedTuple):
-    """What was forecast for `step`. seq: the entry after which.   agents: each member's own forecast, (members, y_dim).
+    """The forecast of `step`. seq: the entry it was made after.   agents: the members' forecasts, (members, y_dim).
 
-    bounds: (coverages, 2, y_dim).   beside: the forecast of the same agents without a game, if they run.
+    bounds: (coverages, 2, y_dim).   beside: the forecast of the same agents without a game, if computed.
     ahead: forecasts of the steps after it, (horizon - 1, y_dim).   ahead_bounds: (horizon - 1, coverages, 2, y_dim).
-    absent: agents that sat out, and why.   played, fell_back: whether there was a game, or should have been one.
+    absent: absent agents with reasons.   played: a game was played.   fell_back: some or all used the greedy step.
     """
 
     step: int
@@ -107,14 +107,14 @@ def chained(before: int, cells: tuple, time: float | None = None) -> int:
     """A checksum of an entry's cells and of all entries of its stream before it."""
     seq, kind, step, key, x, y, at = cells
     head = struct.pack("<IQBqd", before, seq, kind, step, at)
-    # Entries without a timestamp have the checksum that journals before version 3 gave them.
+    # Without a timestamp, the checksum is that of journals before version 3.
     return _crc((key if key is None else key.encode(), x, y), head if time is None else head + struct.pack("<d", time))
 
 
 def row_crc(cells: tuple) -> int:
     """A checksum of the cells of a forecast, in their order."""
     step, seq, *arrays, absent, flags = cells
-    # Forecasts of one step have the checksum that journals before version 3 gave them.
+    # For a one-step forecast, the checksum is that of journals before version 3.
     arrays = arrays if arrays[-2] is not None else arrays[:-2]
     return _crc((*arrays, absent if absent is None else absent.encode()), struct.pack("<qqB", step, seq, flags))
 

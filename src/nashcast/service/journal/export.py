@@ -1,4 +1,4 @@
-"""The journal as a table: one row a step, target and forecast of the same step side by side. CSV or Parquet."""
+"""Export the journal as CSV or Parquet: one row per step, with the target and forecast of that step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CHUNK = 5000
 def export(
     folder: str | Path, out: Path, *, stream: str | None = None, first: int | None = None, last: int | None = None
 ) -> int:
-    """Write steps first … last of a stream; the suffix of `out` says how. Returns the number of rows. All or nothing.
+    """Write steps first … last of a stream atomically; the suffix of `out` is the format. Returns the number of rows.
 
-    stream: its name; may be left out where there is one only.
+    stream: its name; optional if there is only one.
     """
     kind = out.suffix.removeprefix(".").lower()
     if kind not in FORMATS:

@@ -18,12 +18,12 @@ from nashcast.service.journal.schema import FILE, JournalDamaged, JournalUnwrita
 from nashcast.service.journal.stream_journal import StreamJournal
 
 SALVAGE = (
-    "Put a copy of the whole folder back, or take what is sound with `nashcast journal salvage`: it says where it ends."
+    "Put a copy of the whole folder back, or recover its sound part: `nashcast journal salvage` reports where it ends."
 )
 
 
 class StreamRow(NamedTuple):
-    """A stream as the journal knows it. document: its settings if it was made over HTTP, None if a file has them."""
+    """A stream's row. document: its settings if it was created over HTTP, None if a file has them."""
 
     id: int
     name: str
@@ -33,7 +33,7 @@ class StreamRow(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What followed from entries of one stream. rows: of `Outcome.row`.   events: (at, step, kind, text)."""
+    """Results for entries of one stream. rows: from `Outcome.row`.   events: (at, step, kind, text)."""
 
     stream: int
     rows: Sequence[tuple]
@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 
 
 class Journal:
-    """folder: made if it is not there. Only its owner may read what is in it."""
+    """folder: created if missing, readable by its owner only."""
 
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
@@ -72,7 +72,7 @@ class Journal:
         self._lock.close()
 
     def streams(self) -> list[StreamRow]:
-        """Every stream, in the order they were made."""
+        """Every stream, in order of creation."""
         rows = self.connection.execute("SELECT id, name, identity, document, shape FROM streams ORDER BY id").fetchall()
         return [
             StreamRow(number, name, identity, None if document is None else json.loads(document), json.loads(shape))
@@ -82,7 +82,7 @@ class Journal:
     def make_stream(
         self, name: str, identity: str, shape: Mapping[str, Any], document: Mapping[str, Any] | None = None
     ) -> StreamJournal:
-        """Settings of a stream that is made over HTTP are kept here: `document`."""
+        """document: settings of a stream created over HTTP, stored here."""
         kept = None if document is None else json.dumps(document)
         with self.transaction():
             made = self.connection.execute(
@@ -96,7 +96,7 @@ class Journal:
         return StreamJournal(self, number)
 
     def fill_stream(self, number: int, before: tuple[int, int], rows: Sequence[EntryRow]) -> StreamJournal:
-        """Entries of a new stream whose earlier ones are not here. before: place and checksum of the last of those."""
+        """Insert entries of a new stream. before: position and checksum of the last earlier entry (not stored)."""
         with self.transaction():
             self.connection.execute(
                 "UPDATE streams SET seq_before = ?, chain_before = ? WHERE id = ?", (*before, number)
@@ -105,7 +105,7 @@ class Journal:
         return self.stream(number)
 
     def change_stream(self, number: int, **values: Any) -> None:
-        """Columns of the stream's row; mappings are kept as JSON."""
+        """Update columns of the stream's row; mappings are stored as JSON."""
         cells = [json.dumps(value) if isinstance(value, Mapping) else value for value in values.values()]
         with self.transaction():
             self.connection.execute(
@@ -113,14 +113,14 @@ class Journal:
             )
 
     def remove_stream(self, number: int) -> None:
-        """All of it but its snapshots' files."""
+        """Delete the stream, except its snapshots' files."""
         with self.transaction():
             for table in ("entries", "forecasts", "log", "snapshots", "withdrawn"):
                 self.connection.execute(f"DELETE FROM {table} WHERE stream = ?", (number,))
             self.connection.execute("DELETE FROM streams WHERE id = ?", (number,))
 
     def append(self, groups: Sequence[tuple[StreamJournal, Sequence[Entry]]]) -> None:
-        """Entries of several streams, durable when this returns; none is there if it raises JournalUnwritable."""
+        """Append entries of several streams, durable when this returns; stores none if it raises JournalUnwritable."""
         rows: list[tuple] = []
         ends: list[tuple[StreamJournal, Sequence[Entry], int]] = []
         for stream, entries in groups:
@@ -136,7 +136,7 @@ class Journal:
             stream.moved(entries, chain)
 
     def record(self, recorded: Iterable[Recorded]) -> None:
-        """What followed. It survives the end of this process; what a power cut takes is computed again at the start."""
+        """Record results. They survive the end of this process; those lost in a power cut are recomputed at start."""
         # In WAL mode, a later full commit makes this one durable with it.
         self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
@@ -151,7 +151,7 @@ class Journal:
             self.connection.execute("PRAGMA synchronous = FULL")
 
     def log(self, kind: str, text: str) -> None:
-        """What concerns no single stream."""
+        """Log an event that belongs to no single stream."""
         with self.transaction():
             self.connection.execute("INSERT INTO log (at, kind, text) VALUES (?,?,?)", (time.time(), kind, text))
 
@@ -180,7 +180,7 @@ _INSERT_OUTCOME = f"INSERT OR REPLACE INTO forecasts VALUES (?{',?' * 12})"
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # SQLite gives its other files the mode of this one.
+    # SQLite gives its other files the same mode.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     connection.execute("PRAGMA journal_mode = WAL")

@@ -1,4 +1,4 @@
-"""The journal's reading side: any number of readers in any process, beside the one that writes."""
+"""The journal's reading side: any number of readers in any process, concurrent with the writer."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from nashcast.service.journal.entries import (
 )
 from nashcast.service.journal.schema import FILE, JournalDamaged, check_version
 
-# Entries read at once: a reader that stays in the middle of a table keeps the log from being folded in.
+# Entries read at once: an open read transaction prevents a checkpoint of the write-ahead log.
 _CHUNK = 256
 
 
 class JournalReader:
-    """folder: of a journal.   A row whose checksum is wrong raises JournalDamaged."""
+    """folder: the journal's folder. A row with a wrong checksum raises JournalDamaged."""
 
     def __init__(self, folder: str | Path):
         path = Path(folder) / FILE
@@ -37,7 +37,7 @@ class JournalReader:
                 "journal", f"{folder}, which holds no journal", "Pass the folder `nashcast serve` writes to."
             )
         self.folder = Path(folder)
-        # Read-only by itself would not do: who opens a journal in WAL mode may have to make its index file.
+        # Not opened read-only: opening a database in WAL mode may have to create its index file.
         self.connection = sqlite3.connect(
             f"file:{quote(str(path.resolve()))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False,
             timeout=10.0,
@@ -62,7 +62,7 @@ class JournalReader:
         return StreamReader(self, number)
 
     def named(self, name: str | None) -> StreamReader:
-        """A stream by its name; None will do where there is one only."""
+        """A stream by its name; None selects the only stream."""
         names = self.names()
         if name is None and len(names) == 1:
             name = names[0]
@@ -75,7 +75,7 @@ class JournalReader:
     def events(
         self, after: int | None, limit: int, kinds: Collection[str] = tuple(EVENTS)
     ) -> tuple[list[dict], int]:  # fmt: skip
-        """Events of all streams from an id on, the newest if after is None; and the last id of the log."""
+        """Events of all streams with ids above `after`, the newest if it is None; and the last id of the log."""
         last = self.connection.execute("SELECT coalesce(max(id), 0) FROM log").fetchone()[0]
         order = "DESC" if after is None else "ASC"
         rows = self.connection.execute(
@@ -89,20 +89,20 @@ class JournalReader:
         return found[::-1] if after is None else found, last
 
     def size(self) -> tuple[int, int]:
-        """Entries, and bytes of the main file."""
+        """Number of entries, and bytes of the main file."""
         count = self.connection.execute("SELECT count(*) FROM entries").fetchone()[0]
         pages = self.connection.execute("PRAGMA page_count").fetchone()[0]
         return count, pages * self.connection.execute("PRAGMA page_size").fetchone()[0]
 
 
 class StreamReader:
-    """number: of a stream in the journal."""
+    """number: the stream's id in the journal."""
 
     def __init__(self, reader: JournalReader, number: int):
         self._connection, self.id, self.folder = reader.connection, number, reader.folder
 
     def steps(self) -> tuple[int, int] | None:
-        """The oldest step, and the newest, which may have a forecast only."""
+        """The oldest and the newest step; the newest may have only a forecast."""
         first = self._value("SELECT min(step) FROM entries WHERE stream = ? AND kind = 0")
         if first is None:
             return None
@@ -111,7 +111,7 @@ class StreamReader:
         return first, max(last, ahead or 0)
 
     def shape(self) -> dict[str, Any] | None:
-        """Sizes, coverages and names of the agents; None if nothing was ever forecast."""
+        """Sizes, coverages and names of the agents; None if there is no forecast."""
         text = self._value("SELECT shape FROM streams WHERE id = ?")
         empty = self._value("SELECT 1 FROM forecasts WHERE stream = ? LIMIT 1") is None
         return None if text is None or empty else json.loads(text)
@@ -123,14 +123,14 @@ class StreamReader:
         return self._value("SELECT count(*) FROM entries WHERE stream = ?")
 
     def beginning(self) -> tuple[int, int]:
-        """Place and checksum before the first entry that is still there."""
+        """Position and checksum before the oldest stored entry."""
         row = self._connection.execute(
             "SELECT seq_before, chain_before FROM streams WHERE id = ?", (self.id,)
         ).fetchone()
         return row or (0, 0)
 
     def after(self, seq: int, chain: int, limit: int | None = None) -> Iterator[tuple[Entry, int]]:
-        """Entries after one whose checksum is given, each checked against the one before, with its checksum."""
+        """Entries after `seq` with their checksums, each verified against the one before. chain: checksum of `seq`."""
         while True:
             size = _CHUNK if limit is None else min(limit, _CHUNK)
             rows = self._connection.execute(
@@ -147,19 +147,19 @@ class StreamReader:
                 return
 
     def after_unchecked(self, seq: int) -> Iterator[tuple[Entry, int]]:
-        """The entry after one, to look at; its checksum is compared when it is read by `after`."""
+        """The entry after `seq`, not verified: `after` verifies it when it is read."""
         rows = self._connection.execute(
             f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? AND seq > ? ORDER BY seq LIMIT 1", (self.id, seq)
         ).fetchall()
         return ((read_entry(row), row[7]) for row in rows)
 
     def end(self) -> tuple[int, int | None]:
-        """Place of the last entry, and the step of the last observation."""
+        """Position of the last entry, and the step of the last observation."""
         seq = self._value("SELECT max(seq) FROM entries WHERE stream = ?") or 0
         return seq, self._value("SELECT max(step) FROM entries WHERE stream = ? AND kind = 0")
 
     def snapshots(self) -> list[dict[str, Any]]:
-        """Those that were written, the newest first."""
+        """Registered snapshots, the newest first."""
         names = ("id", "seq", "step", "chain", "at", "name", "folder", "files")
         rows = self._connection.execute(
             f"SELECT {', '.join(names)} FROM snapshots WHERE stream = ? ORDER BY seq DESC, id DESC", (self.id,)
@@ -173,7 +173,7 @@ class StreamReader:
     def entries(self, first: int, last: int, every: int = 1, offset: int = 0) -> Iterator[Entry]:
         """Observations and late labels of steps first … last, in order of steps, a label after its observation.
 
-        offset: what is left of those steps when they are divided by `every`.
+        offset: only steps with step % every == offset.
         """
         rows = self._connection.execute(
             f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? AND step BETWEEN ? AND ? AND step % ? = ? "
@@ -202,7 +202,7 @@ class StreamReader:
         return rows[::-1]
 
     def log(self, after: int, limit: int) -> list[dict]:
-        """What happened, from an id on; the newest if after is -1."""
+        """Log lines with ids above `after`; the newest if it is -1."""
         newest = after < 0
         order, where = ("DESC", "") if newest else ("ASC", "AND id > ?")
         query = f"SELECT id, at, step, kind, text FROM log WHERE stream = ? {where} ORDER BY id {order} LIMIT ?"
@@ -212,7 +212,7 @@ class StreamReader:
         return [dict(zip(names, row, strict=True)) for row in (reversed(rows) if newest else rows)]
 
     def sound(self) -> tuple[int, int | None, str | None]:
-        """How many entries are sound from the first on, the last sound one's step, and what is wrong after it."""
+        """Number of sound entries from the first on, the step of the last one, and the damage after it."""
         _, chain = self.beginning()
         count, step = 0, None
         try:
@@ -233,5 +233,5 @@ class StreamReader:
 
 
 _SALVAGE = (
-    "Put a copy of the whole folder back, or take what is sound with `nashcast journal salvage`: it says where it ends."
+    "Put a copy of the whole folder back, or recover its sound part: `nashcast journal salvage` reports where it ends."
 )

@@ -1,4 +1,4 @@
-"""What is sound of a damaged journal, in a new one."""
+"""Copy the sound part of a damaged journal into a new one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nashcast.service.journal.schema import FILE, VERSION, JournalDamaged, migra
 
 
 class Salvaged(NamedTuple):
-    """stream: its name.   entries: how many were taken.
+    """stream: its name.   entries: number of copied entries.
 
-    last_step: the last observation among them.   stopped: why it ended there.
+    last_step: step of the last copied observation.   stopped: why copying ended there.
     """
 
     stream: str
@@ -26,9 +26,9 @@ class Salvaged(NamedTuple):
 
 
 def salvage(folder: str | Path, out: str | Path, *, until: int | None = None) -> list[Salvaged]:
-    """Copy entries of every stream from the first on as long as each fits the one before. until: the last step to take.
+    """Copy entries of every stream up to the first one that breaks the checksum chain. until: the last step to copy.
 
-    Forecasts are computed again when the new journal is served. It starts from the first observation or, where older
+    Forecasts are recomputed when the new journal is served. It starts from the first observation or, where older
     ones were deleted, from the newest snapshot that is not past the end.
     """
     source, target = Path(folder), Path(out)
@@ -81,7 +81,7 @@ def _copy_stream(
         rows = old.execute(f"SELECT {ENTRY_COLUMNS} FROM entries WHERE stream = ? ORDER BY seq", (number,))
         for row in map(EntryRow._make, rows):
             if until is not None and row.kind == OBSERVATION and row.step > until:
-                stopped = f"step {row.step} is past the end asked for"
+                stopped = f"step {row.step} is after the requested end"
                 break
             if stopped := row.damage(chain):
                 break
@@ -96,9 +96,9 @@ def _copy_stream(
 def _copy_snapshots(
     old: sqlite3.Connection, new: sqlite3.Connection, source: Path, target: Path, until: tuple[int, int]
 ) -> None:
-    """Without the first observations, the state before those that are left is only in snapshots.
+    """If the first observations were deleted, only snapshots hold the state before the remaining ones.
 
-    until: the stream, and its last entry.
+    until: the stream's id and its last entry.
     """
     columns = "id, stream, seq, step, chain, at, name, folder, files"
     for row in old.execute(f"SELECT {columns} FROM snapshots WHERE stream = ? AND seq <= ?", until).fetchall():

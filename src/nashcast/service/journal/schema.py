@@ -37,7 +37,7 @@ MIGRATIONS = (
         x BLOB, y BLOB, at REAL NOT NULL, withdrawn_at REAL NOT NULL
     );
     """,
-    # Many streams in one journal. What was there is the stream without a name, until one with its settings is served.
+    # Many streams in one journal. Existing entries become an unnamed stream, until one with its settings is served.
     """
     CREATE TABLE streams (
         id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, document TEXT,
@@ -95,15 +95,15 @@ VERSION = len(MIGRATIONS)
 
 
 class JournalDamaged(NashcastError):
-    """What the journal says cannot be true: it is not served."""
+    """The journal is inconsistent and is not served."""
 
 
 class JournalUnwritable(NashcastError):
-    """Nothing can be added to the journal now; what it holds is as it was."""
+    """The journal cannot be written now; its content is unchanged."""
 
 
 def migrate(connection: sqlite3.Connection) -> int:
-    """Bring the tables up to date, in one piece or not at all. Returns the version they had."""
+    """Upgrade the tables in one transaction. Returns their previous version."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found > VERSION:
         raise NashcastError(
@@ -122,7 +122,7 @@ def migrate(connection: sqlite3.Connection) -> int:
 
 
 def check_version(connection: sqlite3.Connection) -> None:
-    """For who only reads: the tables must be those of this release."""
+    """For readers: require tables of this release's version."""
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found != VERSION:
         raise NashcastError(

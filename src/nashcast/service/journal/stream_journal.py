@@ -1,4 +1,4 @@
-"""One stream in the journal, for the thread that writes: where it ends, what it holds, its snapshots."""
+"""One stream in the journal, for the writer thread: its end, its entries and its snapshots."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nashcast.service.journal.entries import ENTRY_COLUMNS, OBSERVATION, Entry, 
 if TYPE_CHECKING:
     from nashcast.service.journal.journal import Journal
 
-# Rows deleted at once when old ones go: more would keep observations waiting.
+# Old rows deleted at once; larger deletions would delay observations.
 _CHUNK = 2000
 
 
 class StreamJournal:
-    """last, chain: place and checksum of the last entry.   seq: the last place that was ever given.
+    """last, chain: position and checksum of the last entry.   seq: the highest position ever assigned.
 
-    step: the last observation's, None if there is none.
+    step: step of the last observation, None if there is none.
     """
 
     def __init__(self, journal: Journal, number: int):
@@ -30,7 +30,7 @@ class StreamJournal:
         ).fetchone()
         self.last, self.chain = last or (seq_before, chain_before)
         top = self._value("SELECT max(seq) FROM withdrawn WHERE stream = ?") or 0
-        # The place of an entry is never given to another one, even when it is withdrawn.
+        # Positions are never reused, even those of withdrawn entries.
         self.seq = max(top, self.last)
         self.step = self._value("SELECT max(step) FROM entries WHERE stream = ? AND kind = 0")
 
@@ -39,7 +39,7 @@ class StreamJournal:
         return self._journal.folder
 
     def moved(self, entries: Sequence[Entry], chain: int) -> None:
-        """These entries are in the journal now."""
+        """Advance past entries that are now in the journal."""
         self.chain, self.seq = chain, entries[-1].seq
         self.last = self.seq
         self.step = max([entry.step for entry in entries if entry.kind == OBSERVATION], default=self.step)
@@ -51,7 +51,7 @@ class StreamJournal:
         return self._one("key = ?", key)
 
     def holds(self, seq: int) -> bool:
-        """Whether an entry is still there."""
+        """Whether an entry is stored."""
         return self._value("SELECT 1 FROM entries WHERE stream = ? AND seq = ?", seq) is not None
 
     def chain_at(self, seq: int) -> int | None:
@@ -59,18 +59,18 @@ class StreamJournal:
         return self._value("SELECT chain FROM entries WHERE stream = ? AND seq = ?", seq)
 
     def first_step(self) -> int | None:
-        """The oldest step that is still there."""
+        """The oldest stored step."""
         return self._value("SELECT min(step) FROM entries WHERE stream = ? AND kind = 0")
 
     def beginning(self) -> tuple[int, int]:
-        """Place and checksum before the first entry that is still there."""
+        """Position and checksum before the oldest stored entry."""
         row = self._connection.execute(
             "SELECT seq_before, chain_before FROM streams WHERE id = ?", (self.id,)
         ).fetchone()
         return row or (0, 0)
 
     def snapshots(self) -> list[dict[str, Any]]:
-        """Those that were written, the newest first."""
+        """Registered snapshots, the newest first."""
         names = ("id", "seq", "step", "chain", "at", "name", "folder", "files")
         rows = self._connection.execute(
             f"SELECT {', '.join(names)} FROM snapshots WHERE stream = ? ORDER BY seq DESC, id DESC", (self.id,)
@@ -94,7 +94,7 @@ class StreamJournal:
             self._connection.execute("UPDATE snapshots SET name = ? WHERE id = ?", (name, number))
 
     def withdraw(self, seq: int, chain: int, step: int) -> int:
-        """Take back every entry after `seq`, whose checksum is given and whose step is `step`. Returns how many."""
+        """Withdraw every entry after `seq`, which has checksum `chain` and step `step`. Returns their number."""
         here = (self.id, seq)
         with self._journal.transaction():
             self._connection.execute(
@@ -111,18 +111,18 @@ class StreamJournal:
         return taken
 
     def forget_learnt(self) -> None:
-        """Drop forecasts and snapshots: all is computed again from the entries, by other settings."""
+        """Drop forecasts and snapshots, to recompute them from the entries with other settings."""
         with self._journal.transaction():
             for table in ("forecasts", "snapshots"):
                 self._connection.execute(f"DELETE FROM {table} WHERE stream = ?", (self.id,))
 
     def forget(self, before_step: int, before_seq: int) -> int:
-        """Delete some entries and forecasts older than both, the oldest first. Returns how many entries."""
+        """Delete some entries and forecasts older than both limits, oldest first. Returns the number of entries."""
         rows = self._connection.execute(
             "SELECT seq, chain, step FROM entries WHERE stream = ? AND seq < ? ORDER BY seq LIMIT ?",
             (self.id, before_seq, _CHUNK),
         ).fetchall()
-        # A late label stays as long as any observation before it in the journal does.
+        # A late label is kept as long as any observation before it in the journal.
         old = list(takewhile(lambda row: row[-1] < before_step, rows))
         if not old:
             return 0

@@ -1,4 +1,4 @@
-"""The one thread that writes the journal. Whatever waits when it looks is committed together, of all streams."""
+"""The writer thread of the journal. Pending jobs of all streams are committed together."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from nashcast.service.streams.placement import Groups, GroupTooLarge, LogAway
 from nashcast.service.streams.stream import Stream
 
 logger = logging.getLogger("nashcast.service")
-# Observations committed together at most, and observations that may wait in all.
+# Largest number of observations per commit, and of waiting observations.
 GROUP, WAITING = 2000, 20_000
-# Forecasts that may wait to be recorded while the disk is full; older ones are computed again at the next start.
+# Forecasts that may wait while the disk is full; older ones are recomputed at the next start.
 UNWRITTEN = 10_000
 
 
 class Busy(NashcastError):
-    """Too much waits already."""
+    """Too many observations are waiting."""
 
 
 class Failed(NashcastError):
-    """What was asked for cannot be computed, and why."""
+    """The requested result cannot be computed; the message says why."""
 
 
 class Job(NamedTuple):
-    """Items for a stream, or results of a worker for it, or a call."""
+    """Items for a stream, a worker's results for it, or a function call."""
 
     future: Any
     stream: Stream | None = None
@@ -47,7 +47,7 @@ Answers = list[tuple[Any, Any]]
 
 
 def deliver_here(answers: Answers) -> None:
-    """Each future gets its result, or the exception that is one."""
+    """Set each future to its result or exception."""
     for future, answer in answers:
         if future is None or future.done():
             continue
@@ -58,7 +58,7 @@ def deliver_here(answers: Answers) -> None:
 
 
 class Writer(threading.Thread):
-    """append: makes entries durable and puts them into the journal.
+    """append: writes entries durably to the journal.
 
     committed: called in this thread with each stream and its new entries once they are durable.
 
@@ -88,11 +88,11 @@ class Writer(threading.Thread):
 
     @property
     def waiting(self) -> int:
-        """Observations and labels that are not committed yet."""
+        """Number of observations and labels that are not committed yet."""
         return self._waiting
 
     def post(self, stream: Stream, items: Sequence[Item]) -> Any:
-        """A future: the receipt and the place of the last entry, once what was new is durable."""
+        """A future of the receipt and the position of the last entry, set once new entries are durable."""
         with self._lock:
             if self._waiting + len(items) > WAITING:
                 raise Busy(
@@ -102,15 +102,15 @@ class Writer(threading.Thread):
         return self._add(Job(self._new_future(), stream, items))
 
     def results(self, stream: Stream, message: dict[str, Any]) -> None:
-        """What a worker reports of a stream: to be recorded, then published."""
+        """Record, then publish a worker's report on a stream."""
         self._add(Job(None, stream, results=message))
 
     def ask(self, call: Callable[[], Any]) -> Any:
-        """A future: what a function returns when called between two groups by the thread that writes."""
+        """A future of the result of a function, called by the writer thread between two groups."""
         return self._add(Job(self._new_future(), call=call))
 
     def stop(self) -> None:
-        """Finish what waits, end."""
+        """Finish pending jobs, then end."""
         self._jobs.put(None)
 
     def _add(self, job: Job) -> Any:
@@ -129,7 +129,7 @@ class Writer(threading.Thread):
                 self._deliver([(job.future, Failed(self.failed)) for job in jobs])
 
     def _gather(self) -> list[Job]:
-        """Jobs that wait now; a call is the last of its group, so that it happens after all before it."""
+        """Pending jobs; a call is the last of its group, so that it runs after all jobs before it."""
         found: list[Job] = []
         count = 0
         while count < GROUP:
@@ -188,7 +188,7 @@ class Writer(threading.Thread):
                 self._split(jobs, error)
                 return
             except (JournalUnwritable, LogAway) as error:
-                # Nothing of the group is in the journal, and what was posted before is as it was.
+                # Nothing of the group is in the journal; earlier entries are unchanged.
                 if isinstance(error, JournalUnwritable):
                     self._trouble(error)
                 refused = [(future, error if _new(answer) else answer) for future, answer in answers]
@@ -215,7 +215,7 @@ class Writer(threading.Thread):
         )
 
     def _split(self, jobs: list[Job], error: GroupTooLarge) -> None:
-        """Half of the posts at a time; one post is stored as a whole or not at all."""
+        """Commit half of the posts at a time; one post is stored as a whole or not at all."""
         if len(jobs) > 1:
             half = len(jobs) // 2
             self._commit(jobs[:half])
@@ -249,7 +249,7 @@ class Writer(threading.Thread):
 
     @property
     def recorded(self) -> bool:
-        """Whether every forecast that was reported is in the journal."""
+        """Whether every reported forecast is in the journal."""
         return not self._unwritten
 
     def _trouble(self, error: JournalUnwritable) -> None:

@@ -1,4 +1,4 @@
-"""The pages: files that are the same for every caller. What they show, they ask for with a token."""
+"""The pages: static files. They request their data with a token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-# Nothing from elsewhere, nothing inline, and no text that could turn into markup.
+# Only same-origin files, no inline scripts, and trusted types, so that no text becomes markup.
 POLICY = (
     "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
@@ -18,7 +18,7 @@ _KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 def pages() -> list[Route]:
-    """All streams at /, one stream at /streams/NAME, their parts below /page."""
+    """Routes: all streams at /, one stream at /streams/NAME, scripts and styles below /page."""
     found, folder = [], files("nashcast.service").joinpath("page")
     for file in sorted([*folder.iterdir(), *folder.joinpath("scripts").iterdir()], key=lambda file: file.name):
         kind = _KINDS.get(file.name.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""Snapshots on disk: a folder of files each, complete or absent, with checksums kept in the journal."""
+"""Snapshots on disk: one folder each, complete or absent, with checksums in the journal."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from nashcast.service.journal.schema import JournalUnwritable
 from nashcast.service.workers.live import Live
 
 FOLDER = "snapshots"
-# Automatic snapshots that are kept: should the newest be damaged, the one before it and more of the journal do.
+# Number of automatic snapshots stored: if the newest is damaged, recovery uses the one before it.
 KEPT = 2
 
 
 def write_snapshot(journal: Path, stream: int, live: Live, seq: int) -> tuple[str, str]:
-    """To be called between `learn` and `predict`. Returns the folder's name, and digests of its files as JSON.
+    """Call between `learn` and `predict`. Returns the folder's name, and digests of its files as JSON.
 
-    journal: the journal's folder.   seq: place of the entry that was learnt last.
+    journal: the journal's folder.   seq: position of the last learnt entry.
     """
     return write_folder(journal, f"s{stream}-{seq:012d}", live.save)
 
 
 def write_folder(journal: Path, prefix: str, fill: Callable[[Path], None]) -> tuple[str, str]:
-    """A snapshot folder that is complete or absent. fill: writes the files into an empty folder."""
+    """Write a snapshot folder atomically. fill: writes the files into an empty folder."""
     home = journal / FOLDER
     folder = f"{prefix}-{secrets.token_hex(4)}"
     partial = home / f"{folder}.partial"
@@ -50,7 +50,7 @@ def remove_folder(journal: Path, folder: str) -> None:
 
 
 def remove_unreferenced(journal: Path, known: Collection[str]) -> None:
-    """Snapshot folders that the journal does not list: they were being written when the service was killed."""
+    """Remove snapshot folders that the journal does not list: remains of an interrupted write."""
     home = journal / FOLDER
     for path in home.iterdir() if home.is_dir() else ():
         if path.name not in known:
@@ -58,7 +58,7 @@ def remove_unreferenced(journal: Path, known: Collection[str]) -> None:
 
 
 def check_snapshot(journal: Path, snapshot: dict) -> Path:
-    """Its folder. Raises NashcastError if a file is missing or not what was written."""
+    """The snapshot's folder. Raises NashcastError if a file is missing or its digest differs."""
     folder = journal / FOLDER / snapshot["folder"]
     for name, digest in json.loads(snapshot["files"]).items():
         path = folder / name

@@ -1,4 +1,4 @@
-"""Where a stream's computing starts: the newest sound snapshot, or the beginning."""
+"""The starting point of a stream's computation: the newest sound snapshot, or the beginning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nashcast.service.workers.live import Live
 
 
 class Start(NamedTuple):
-    """live: as of entry `seq`, whose checksum is `chain`.   step: the snapshot's, None from the beginning.
+    """live: the state at entry `seq`, whose checksum is `chain`.   step: the snapshot's step, None for the beginning.
 
-    damage: what is wrong with newer snapshots.
+    damage: descriptions of newer, damaged snapshots.
     """
 
     live: Live

@@ -1,4 +1,4 @@
-"""A stream's journal carried to other settings: the same entries, computed again, in a new journal."""
+"""Replay a stream's entries with other settings into a new journal."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CHUNK = 1000
 
 
 class Replayed(NamedTuple):
-    """differ: settings that differ, by their dotted names, with their values before and after.
+    """differ: changed settings by dotted name, with their values before and after.
 
-    scores: mean squared errors under the new settings, as in a stream's status.
+    scores: mean squared errors with the new settings, as in a stream's status.
     """
 
     stream: str
@@ -35,7 +35,7 @@ def replay(
     folder: Path, file: Path, out: Path, *, stream: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Replayed:  # fmt: skip
-    """stream: which of the old journal's; may be left out where there is one only, or one named as the file."""
+    """stream: a stream of the old journal; optional if there is only one, or one with the file's name."""
     if out.exists():
         raise InvalidInput("out", f"{out}, which is there already", "Choose a folder that is not.")
     declared = read_file(file)
@@ -87,7 +87,7 @@ def _computed(journal: Journal, target, made, serve, progress) -> Computing:
         target.add_snapshot(snapshot.step, snapshot.seq, snapshot.chain, snapshot.folder, snapshot.files)
 
     try:
-        # One snapshot, at the end: forecasts on the way are recorded as they come.
+        # One snapshot at the end; forecasts are recorded as they are computed.
         computing = Computing(reader.stream(target.id), made, replace(serve, snapshot_every=2**53), save)
         keep(computing.begin())
         while computing.seq < target.last:

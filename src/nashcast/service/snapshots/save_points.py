@@ -1,4 +1,4 @@
-"""Save points: snapshots with a name, and the automatic ones, to go back to."""
+"""Save points: named and automatic snapshots that can be restored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nashcast.service.streams.publishing import keep_snapshot
 from nashcast.service.streams.service import Service
 from nashcast.service.streams.stream import FAILED, Stream
 
-# Seconds that a save point or a restore may wait for computing.
+# Seconds that saving or restoring waits for the worker.
 PATIENCE_S = 30.0
 
 
@@ -43,7 +43,7 @@ def _free(stream: Stream, name: str) -> int:
 
 
 def _keep(service: Service, stream: Stream, found: dict[str, Any], name: str) -> dict[str, Any]:
-    # The worker has reported it as an automatic one as well.
+    # The worker has also reported it as an automatic snapshot.
     known = next((each for each in stream.journal.snapshots() if each["folder"] == found["folder"]), None)
     if known is not None:
         stream.journal.name_snapshot(known["id"], name)
@@ -64,14 +64,14 @@ async def drop_save_point(service: Service, stream: Stream, name: str) -> dict[s
 
 
 async def restore(service: Service, stream: Stream, name: str) -> dict[str, Any]:
-    """Everything after the save point is withdrawn, in the journal and then in memory."""
+    """Withdraw everything after the save point, in the journal and then in memory."""
     service.placement.check_supported("to restore a save point")
     done = await service.writer.ask(lambda: _restore(service, stream, name))
-    # Messages about the new epoch are in the loop's queue before this answer.
+    # Messages about the new epoch are queued in the event loop before this response.
     await asyncio.sleep(0)
     await service.computed(stream, done.pop("seq"), PATIENCE_S)
     if stream.feed is not None:
-        # Readers ask anew for all that they show.
+        # Readers reload everything they display.
         stream.feed.add([], [], [(time.time(), done["step"], "restore", name)])
     return done
 
@@ -95,7 +95,7 @@ def _restore(service: Service, stream: Stream, name: str) -> dict[str, Any]:
 
 
 def _named(stream: Stream, name: str) -> dict[str, Any]:
-    """By its name; automatic snapshots are called auto-STEP."""
+    """The save point of this name; automatic snapshots are named auto-STEP."""
     for each in stream.journal.snapshots():
         if name == (each["name"] or f"auto-{each['step']}"):
             return each

@@ -1,4 +1,4 @@
-"""History from files, posted to streams that have no observation yet, through the same door as everything else."""
+"""Post history from files to streams without observations, with the same checks as HTTP posts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = 1e15
 
 
 def history_files(path: Path, names: Sequence[str]) -> dict[str, Path]:
-    """A file by stream: one file where there is one stream, else NAME.csv or NAME.parquet in a folder."""
+    """File of each stream: one file for a single stream, else NAME.csv or NAME.parquet in a folder."""
     if path.is_file():
         if len(names) != 1:
             remedy = "Pass a folder with a file NAME.csv or NAME.parquet for each."
@@ -43,7 +43,7 @@ def history_files(path: Path, names: Sequence[str]) -> dict[str, Path]:
 
 
 def read_history_file(path: Path, serve: ServeSettings) -> Iterator[Item]:
-    """Columns x or x_0, x_1 …; y or y_0 …, or target_0 … as an export has them; and time, if observations have one."""
+    """Columns x or x_0, x_1 …; y or y_0 …, or target_0 … as in an export; optionally time."""
     columns: tuple[list[str], list[str], bool] | None = None
     for number, row in enumerate(_rows(path), start=2):
         if columns is None:
@@ -58,7 +58,7 @@ def read_history_file(path: Path, serve: ServeSettings) -> Iterator[Item]:
 
 
 async def warm_start(service: Service, files: dict[str, Path]) -> None:
-    """Post what the files have to streams without an observation. What is wrong with a file is logged."""
+    """Post the files' rows to streams without observations. Errors in a file are logged."""
     for name, path in files.items():
         stream = service.streams.get(name)
         if stream is None or stream.journal.step is not None:

@@ -1,1 +1,1 @@
-"""Streams: their settings, their federations, what they learn and forecast."""
+"""Streams: their settings, federations and forecasts."""

@@ -1,4 +1,4 @@
-"""Streams made, changed and removed while the service runs."""
+"""Create, change and remove streams while the service runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_STREAMS = 10_000
 
 
 class Done(NamedTuple):
-    """made: whether it is new.   changed: settings that differ from before, by their dotted names."""
+    """made: whether the stream is new.   changed: dotted names of the settings that changed."""
 
     made: bool
     changed: list[str]
 
 
 def differences(before: Any, after: Any, path: str = "") -> list[str]:
-    """Dotted names of what differs between two documents."""
+    """Dotted names of the values that differ between two documents."""
     if isinstance(before, dict) and isinstance(after, dict):
         found = []
         for name in sorted(before.keys() | after.keys()):
@@ -38,14 +38,14 @@ def differences(before: Any, after: Any, path: str = "") -> list[str]:
 
 
 async def make_stream(service: Service, name: str, document: Any, *, replay: bool) -> Done:
-    """replay: whether a change that gives other forecasts is wanted: all is then computed again from the journal."""
+    """replay: accept a change that alters forecasts; the stream is then recomputed from the journal."""
     if not isinstance(document, dict):
         raise InvalidInput("body", "no object", "Pass the settings of a federation file as one object.")
     config = read_posted(stream_name(name), document, service.folder)
     former = service.streams.get(name)
     if former is None:
         if len(service.streams) >= MOST_STREAMS:
-            raise Conflict("too_many_streams", f"stream: got one more than {MOST_STREAMS}. Remove one first.")
+            raise Conflict("too_many_streams", f"stream: got more than {MOST_STREAMS} streams. Remove one first.")
         await service.writer.ask(lambda: _insert(service, name, config, document))
         return Done(True, [])
     if not former.api:
@@ -58,7 +58,7 @@ async def make_stream(service: Service, name: str, document: Any, *, replay: boo
 
 
 async def remove_stream(service: Service, stream: Stream) -> None:
-    """Everything of it, in memory and in the journal."""
+    """Remove the stream from memory and from the journal."""
     if not stream.api:
         raise Conflict("of_a_file", f"stream: got {stream.name!r}, which {stream.source} describes. Remove that file.")
     await service.writer.ask(lambda: service.placement.remove(stream))
@@ -75,7 +75,7 @@ async def remove_stream(service: Service, stream: Stream) -> None:
 
 def _insert(service: Service, name: str, config: ServedConfig, document: dict[str, Any]) -> None:
     if name in service.streams:
-        raise Conflict("name_taken", f"stream: got {name!r}, which was made meanwhile. Ask again.")
+        raise Conflict("name_taken", f"stream: got {name!r}, which was created meanwhile. Try again.")
     names = member_names_of(config)
     service.placement.make(name, document)
     journal = service.journal.make_stream(name, config.identity(), config.shape(names), document)
@@ -90,13 +90,13 @@ def _change(
     before = stream.config
     if config.identity() != before.identity():
         if (config.serve.x_dim, config.serve.y_dim) != (before.serve.x_dim, before.serve.y_dim):
-            message = "x_dim, y_dim: got other sizes than the observations that the stream has. Make another stream."
+            message = "x_dim, y_dim: got sizes other than those of the stream's observations. Create another stream."
             raise Conflict("other_sizes", message)
         if stream.journal.step is not None and not replay:
-            message = f"stream: got settings that forecast otherwise ({', '.join(changed[:10])}). Pass replay=true."
+            message = f"stream: got settings that change its forecasts ({', '.join(changed[:10])}). Pass replay=true."
             raise Conflict("settings_differ", message)
         if stream.journal.beginning()[0]:
-            message = "stream: got other settings, but its journal no longer goes back to the first step."
+            message = "stream: got other settings, but its journal no longer reaches back to the first step."
             raise Conflict("too_old", message)
         folders = [each["folder"] for each in stream.journal.snapshots()]
         stream.journal.forget_learnt()

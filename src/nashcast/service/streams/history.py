@@ -1,4 +1,4 @@
-"""Steps of the past, as the journal has them: target and forecast of the same step side by side."""
+"""Past steps as recorded in the journal: target and forecast of the same step in one row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.service.streams.views import forecast_row, iso_time, plain
 def read_history(
     reader: StreamReader, stream: Stream, first: int | None, last: int | None, limit: int, every: int
 ) -> dict:
-    """Rows of steps first … last, at most `limit`, only every so many-th step; the newest if first is not given."""
+    """Rows of steps first … last, at most `limit`, only steps divisible by `every`; the newest if first is None."""
     serve = stream.config.serve
     head = {"agents": stream.names, "coverages": list(serve.coverages)}
     known = reader.steps()

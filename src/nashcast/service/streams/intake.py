@@ -1,4 +1,4 @@
-"""Which of the posted observations and labels are new, which were accepted before, and which contradict those."""
+"""Sort posted observations and labels into new ones, duplicates, and those that contradict the journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.service.journal.stream_journal import StreamJournal
 
 
 class Conflict(NashcastError):
-    """What is posted contradicts what the journal holds. code: for programs."""
+    """A post contradicts the journal. code: machine-readable reason."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -21,7 +21,7 @@ class Conflict(NashcastError):
 
 
 class Item(NamedTuple):
-    """One observation or late label as it was posted. where: names it in messages."""
+    """One observation or late label as posted. where: its name in error messages."""
 
     where: str
     kind: int
@@ -33,7 +33,7 @@ class Item(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """first, last: steps of what was posted.   accepted: new ones.   duplicates: those accepted before."""
+    """first, last: range of the posted steps.   accepted: number of new ones.   duplicates: number accepted before."""
 
     first: int
     last: int
@@ -42,7 +42,7 @@ class Receipt(NamedTuple):
 
 
 class Intake:
-    """Entries of one group, in order; they are not in the journal yet. A job gets in as a whole or not at all."""
+    """Entries of one group, in order, not yet in the journal. A job is accepted as a whole or not at all."""
 
     def __init__(self, journal: StreamJournal, at: float):
         self._journal, self._at = journal, at
@@ -71,7 +71,7 @@ class Intake:
         return Receipt(min(steps), max(steps), accepted, len(items) - accepted)
 
     def _known(self, item: Item) -> Entry | None:
-        """The entry it repeats, if it does."""
+        """The entry that this item repeats, or None."""
         if item.kind == LABEL:
             return self._known_label(item)
         entry = None
@@ -81,18 +81,18 @@ class Intake:
                 raise Conflict(
                     "key_taken",
                     f"{item.where}.key: got {item.key!r}, which step {entry.step} has with another step or other "
-                    "numbers. Give every observation a key of its own.",
+                    "numbers. Give every observation its own key.",
                 )
         if entry is None and item.step is not None and self._step is not None and item.step <= self._step:
             entry = self._find(OBSERVATION, item.step)
             if entry is None:
                 raise self._too_old(item, item.step)
-            # A label that came late does not make the observation another one.
+            # An observation stays the same when its label arrives later.
             if not entry.same_content(item.x, item.y) or item.key not in (None, entry.key):
                 raise Conflict(
                     "step_taken",
                     f"{item.where}.step: got {item.step}, which was accepted with other numbers or another key. "
-                    f"The next step is {self._step + 1}; a target that was missing is posted to labels.",
+                    f"The next step is {self._step + 1}; post a missing target to labels.",
                 )
         return entry
 
@@ -110,8 +110,8 @@ class Intake:
         if known is not None and not known.same_content(known.x, item.y):
             raise Conflict(
                 "label_known",
-                f"{item.where}.y: got another target than the one that step {item.step} has. A target that is known "
-                "is not changed.",
+                f"{item.where}.y: got another target than the one that step {item.step} has. Known targets "
+                "cannot be changed.",
             )
         return known
 
@@ -147,6 +147,6 @@ class Intake:
     def _too_old(self, item: Item, step: int) -> Conflict:
         return Conflict(
             "too_old",
-            f"{item.where}.step: got {step}, older than the oldest step that is kept, {self._journal.first_step()}. "
+            f"{item.where}.step: got {step}, older than the oldest stored step, {self._journal.first_step()}. "
             f"The next step is {self._step + 1 if self._step is not None else 0}.",
         )

@@ -1,4 +1,4 @@
-"""How much the service takes from its callers."""
+"""Limits on requests, connections and readers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 
 class Limits(NamedTuple):
-    """body: bytes of a request.   rate: requests a second of one token.   readers: of event streams, in all.
+    """body: bytes of a request.   rate: requests a second per token.   readers: total readers of event streams.
 
-    body_seconds: for a body to arrive.   connections: at once, in all.   per_address: at once from one address.
+    body_seconds: time for a body to arrive.   connections: open at once.   per_address: open at once per address.
     """
 
     body: int = 1_000_000

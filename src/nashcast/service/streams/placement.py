@@ -1,4 +1,4 @@
-"""Where streams are computed and what makes their entries durable: the seam between one machine and many.
+"""Where streams are computed and how their entries become durable: the interface between one machine and many.
 
 The service asks its placement; HTTP, intake, workers and recovery are the same for both. `OneMachine` is the embedded
 journal; `nashcast.service.cluster.node.ClusterNode` is one machine of several.
@@ -23,9 +23,9 @@ Groups = Sequence[tuple[Stream, Sequence[Entry]]]
 
 
 class LogAway(NashcastError):
-    """The log of a cluster did not confirm what was to be stored, or another machine has the stream now.
+    """The cluster's log did not confirm a write, or another machine now owns the stream.
 
-    What was posted may have been stored or not: posted again, it counts once.
+    The post may or may not have been stored; posted again, it counts once.
     """
 
 
@@ -34,47 +34,47 @@ class GroupTooLarge(NashcastError):
 
 
 class Placement(Protocol):
-    """All that differs between one machine and many. `append`, `make`, `remove`: called by the thread that writes."""
+    """Everything that differs between one machine and many. The writer thread calls `append`, `make` and `remove`."""
 
     def open(self, service: Service) -> None:
-        """Before there are threads: check what may be refused, and add the streams that are known."""
+        """Called before threads start: validate, and add the known streams."""
 
     async def start(self, service: Service) -> None:
-        """In the event loop, with workers: place streams."""
+        """Called in the event loop, with workers running: place streams."""
 
     async def stop(self) -> None:
-        """Before workers are stopped."""
+        """Called before workers are stopped."""
 
     def append(self, groups: Groups) -> None:
-        """Entries of several streams, durable and in the journal when this returns."""
+        """Append entries of several streams; they are durable and in the journal when this returns."""
 
     def make(self, name: str, document: dict[str, Any]) -> None:
         """A stream is about to be made over HTTP."""
 
     def made(self, stream: Stream) -> None:
-        """It is in the journal."""
+        """The new stream is in the journal."""
 
     def remove(self, stream: Stream) -> None:
         """A stream is about to be removed over HTTP."""
 
     def check_supported(self, what: str) -> None:
-        """Raise Conflict for what is not supported by this placement."""
+        """Raise Conflict if this placement does not support the operation."""
 
     def snapshot_kept(self, stream: Stream, found: dict[str, Any]) -> None:
-        """Called by the thread that writes."""
+        """A snapshot was registered. Called by the writer thread."""
 
     def published(self, stream: Stream) -> None:
-        """The stream's standing forecast is new. Called in the event loop."""
+        """The stream has a new current forecast. Called in the event loop."""
 
     def not_ready(self) -> str | None:
-        """Why nothing can be taken now."""
+        """Why no observation can be accepted now; None if it can."""
 
     def figures(self) -> dict[str, float]:
         """Figures for Prometheus, by name."""
         return {}
 
     async def forward(self, request: Any) -> Any:
-        """The answer of the machine that has the request's stream; None where this one answers."""
+        """The response of the machine that owns the request's stream; None where this machine responds."""
 
 
 class OneMachine:
@@ -103,19 +103,19 @@ class OneMachine:
             service.place(stream)
 
     async def stop(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def append(self, groups: Groups) -> None:
         self._journal.append([(stream.journal, entries) for stream, entries in groups])
 
     def make(self, name: str, document: dict[str, Any]) -> None:
-        """The journal has it."""
+        """The journal stores it."""
 
     def made(self, stream: Stream) -> None:
-        """Nothing else needs to know."""
+        """No other machine is informed."""
 
     def remove(self, stream: Stream) -> None:
-        """The journal forgets it."""
+        """The journal deletes it."""
 
     def check_supported(self, what: str) -> None:
         """Everything is."""

@@ -1,4 +1,4 @@
-"""What becomes of entries that are durable and of what workers report: told to workers, kept, shown to readers."""
+"""Pass durable entries to workers; record what workers report and publish it to readers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def publish(service: Service, reported: list[tuple[Stream, dict[str, Any]]]) -> 
 
 
 def announce(service: Service, stream: Stream, events: list[Any]) -> None:
-    """Count events and write them to the process's log, where they have fields of their own as JSON."""
+    """Count events and write them to the process's log, with separate fields in JSON format."""
     for at, step, kind, text in events:
         if kind in EVENTS:
             service.event_counts[kind] += 1

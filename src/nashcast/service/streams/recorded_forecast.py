@@ -1,4 +1,4 @@
-"""The forecast that stands, read from the journal: after a restart it is there before a worker has computed it."""
+"""The current forecast, read from the journal, so that it is available after a restart before a worker computes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nashcast.service.streams.views import encoded, forecast_view
 
 
 def recorded_standing(reader: StreamReader, stream: Stream) -> tuple[bytes | None, int]:
-    """As JSON, with the place of the entry it was made after; None and 0 if the last one's is not recorded."""
+    """The forecast as JSON and the position of the entry it follows; None and 0 if it is not recorded."""
     step, serve = stream.journal.step, stream.config.serve
     row = None if step is None else reader.forecast_row(step + 1)
     last, _ = reader.end()

@@ -1,4 +1,4 @@
-"""Which streams there are: files in a folder, those made over HTTP, and what the journal knows of both."""
+"""The list of streams: files in a folder, streams created over HTTP, and their records in the journal."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def read_file(path: Path) -> Declared:
 
 
 def read_files(path: Path) -> list[Declared]:
-    """One file, or every *.toml in a folder: a stream each, named as the file."""
+    """One file, or every *.toml in a folder: one stream per file, named after it."""
     if not path.is_dir():
         return [read_file(path)]
     return [read_file(each) for each in sorted(path.glob("*.toml"))]
 
 
 def read_posted(name: str, document: dict[str, Any], folder: Path) -> ServedConfig:
-    """Settings that came over HTTP: they may name no code and no files of this machine."""
+    """Settings received over HTTP; they must not name code or files of this machine."""
     config = read_served(document, source=f"stream {name}", folder=folder)
     if config.hub is not None:
         raise InvalidInput("hub", "a hub over HTTP", "Describe it in a file: it names folders of this machine.")
@@ -60,13 +60,13 @@ def read_posted(name: str, document: dict[str, Any], folder: Path) -> ServedConf
 
 
 def registered(journal: Journal, declared: Sequence[Declared]) -> list[Stream]:
-    """Every stream that is to be served. A file whose settings are not the journal's gives a failed one."""
+    """Every stream to serve. A file whose settings differ from the journal's yields a failed stream."""
     known = {row.name: row for row in journal.streams()}
     unnamed = known.pop("", None)
     found = []
     for name, config, document in declared:
         if name not in known and unnamed is not None and unnamed.identity == config.identity():
-            # The one stream of a journal from before streams had names.
+            # The only stream of a journal written before streams had names.
             journal.change_stream(unnamed.id, name=name)
             known[name], unnamed = unnamed._replace(name=name), None
         found.append(_from_file(journal, known.pop(name, None), name, config, document))

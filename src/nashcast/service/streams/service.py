@@ -1,4 +1,4 @@
-"""The running service: streams, the thread that writes, the workers that compute, and what is answered from."""
+"""The running service: streams, the writer thread, the workers that compute, and the data that requests read."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from nashcast.service.workers.pool import Worker
 from nashcast.service.workers.spawner import Spawner
 
 logger = logging.getLogger("nashcast.service")
-# Workers that may die while they compute a stream before it counts as the cause.
+# Number of workers that may die while computing a stream before the stream counts as the cause.
 DEATHS = 3
-# Seconds without a sign of life after which a worker that has work counts as stuck.
+# Seconds without a heartbeat after which a worker with pending work counts as stuck.
 SILENCE_S = 30.0
 
 
 class Service:
-    """`open` it before there are threads, `start` it in an event loop, `stop` it there, `close` it after.
+    """Call `open` before threads start, `start` and `stop` in an event loop, then `close`.
 
-    after_start: what to do once it runs, beside answering.
+    after_start: called once the service runs, concurrently with requests.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Service:
         self.deliveries: Sequence[Delivery] = ()
 
     def open(self) -> None:
-        """Everything that may be refused: the journal, and which streams it has."""
-        # First of all: SQLite must not be open in a process that is forked.
+        """Do everything that may fail: open the journal and register its streams."""
+        # Forked first: SQLite must not be open in a process that forks.
         self._spawner = Spawner(self.folder)
         try:
             self._open()
@@ -107,7 +107,7 @@ class Service:
         return worker
 
     def place(self, stream: Stream) -> None:
-        """Streams go to workers by name; one with agents elsewhere or foreign code has a worker of its own."""
+        """Assign the stream to a worker by its name; remote agents or foreign code get a dedicated worker."""
         if stream.config.hub is not None or has_foreign_code(stream.config):
             stream.worker = self._start_worker().number
         else:
@@ -139,15 +139,15 @@ class Service:
         self.journal.close()
 
     async def read(self, call: Callable[[], Any]) -> Any:
-        """What a function returns that reads the journal."""
+        """Run a function that reads the journal, and return its result."""
         return await self._loop.run_in_executor(self._reading, call)
 
     def not_ready(self) -> str | None:
-        """Why observations cannot be taken now."""
+        """Why no observation can be accepted now; None if it can."""
         return self.writer.failed or self.writer.unwritable or self.placement.not_ready()
 
     def stuck(self) -> list[int]:
-        """Workers that have something to do and have not been heard of for long."""
+        """Numbers of the workers that have pending work and sent no heartbeat for `SILENCE_S`."""
         now = time.monotonic()
         return [
             worker.number
@@ -157,7 +157,7 @@ class Service:
         ]
 
     async def computed(self, stream: Stream, seq: int, seconds: float) -> None:
-        """Wait until an entry has been computed, or for so long."""
+        """Wait until an entry has been computed, at most `seconds`."""
         if seq <= stream.computed or stream.state == FAILED or seconds <= 0:
             return
         future = self._loop.create_future()
@@ -168,7 +168,7 @@ class Service:
         except TimeoutError:
             stream.waiters = [each for each in stream.waiters if each[1] is not future]
 
-    # What workers are told.
+    # Messages to workers.
 
     def _own(self, stream: Stream) -> None:
         if stream.state == FAILED:
@@ -188,8 +188,8 @@ class Service:
         )
 
     def begin_anew(self, stream: Stream) -> None:
-        """Load it again from the journal, where something has changed. To be called by the thread that writes."""
-        stream.epoch += 1  # here, so that no older report is recorded after this
+        """Reload the stream from the changed journal. Called by the writer thread."""
+        stream.epoch += 1  # set here, so that no older report is recorded afterwards
 
         def own() -> None:
             stream.state, stream.why, stream.computed, stream.standing = LOADING, "", 0, None
@@ -201,16 +201,16 @@ class Service:
         self._loop.call_soon_threadsafe(own)
 
     def take_in(self, stream: Stream) -> None:
-        """A stream that is in the journal now. To be called by the thread that writes."""
+        """Serve a stream that is now in the journal. Called by the writer thread."""
         self._loop.call_soon_threadsafe(lambda: (self.add(stream), self.place(stream)))
 
     def changed(self, stream: Stream, config: ServedConfig, document: dict[str, Any], names: list[str]) -> None:
-        """Its settings have changed in the journal. To be called by the thread that writes."""
+        """The stream's settings changed in the journal. Called by the writer thread."""
         stream.config, stream.document, stream.names = config, document, names
         self.begin_anew(stream)
 
     def forget_stream(self, stream: Stream, why: str = "it was removed") -> None:
-        """It is no longer served here. To be called in the event loop."""
+        """Stop serving the stream here. Called in the event loop."""
         del self.streams[stream.name], self._by_id[stream.id]
         stream.fail(why)
         stream.wake()
@@ -231,7 +231,7 @@ class Service:
             self._fail(stream, f"{DEATHS} worker processes died while they computed it")
 
     def forgive(self, stream: Stream) -> None:
-        """It was computed up to its end: deaths of workers before that do not count."""
+        """Reset the count of worker deaths: the stream was computed up to its end."""
         self._deaths.pop(stream.id, None)
 
     def _fail(self, stream: Stream, why: str) -> None:
@@ -241,7 +241,7 @@ class Service:
         announce(self, stream, [event])
         self.writer.ask(lambda: self.journal.record([Recorded(stream.id, [], [event])]))
 
-    # What workers say.
+    # Messages from workers.
 
     def _hear(self, number: int, message: dict[str, Any]) -> None:
         if message["say"] == "saved":
@@ -271,7 +271,7 @@ class Service:
         async with asyncio.timeout(30):
             return await future
 
-    # In the thread that writes.
+    # Called in the writer thread.
 
     def committed(self, new: list[tuple[Stream, list[Entry]]]) -> None:
         self._loop.call_soon_threadsafe(go, self, new)

@@ -1,4 +1,4 @@
-"""What `nashcast serve` reads of a federation file: the table [serve], and all but the stream of the rest."""
+"""Settings that `nashcast serve` reads from a federation file: [serve] and all other tables except [stream]."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from nashcast.config.run_schema import Place, options_of, read_options, refuse_u
 from nashcast.errors import InvalidInput
 
 LARGEST_DIM = 10_000
-# Tables that a file with a hub has as a hub's file has them.
+# Tables with the same form as in a hub's file.
 _OF_HUB = ("hub", "game", "federation")
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """x_dim, y_dim: numbers in an input and in a target.   coverages: of the bounds around each forecast.
+    """x_dim, y_dim: sizes of an input and of a target.   coverages: nominal coverages of the forecast intervals.
 
-    time_step: seconds between two observations, for the timestamps of forecasts; None: as between the last two.
-    units: of the targets, as people read them.
-    deadline: seconds an agent in a process of its own may take before the step goes on without it; None for 5.
-    memory: megabytes that such a process may use; None for 2000.
-    compare: whether the same agents without a game are run beside a federation that plays one.
-    window: steps over which errors are averaged.   retain: steps the journal keeps; None for all.
-    snapshot_every: steps between two snapshots of all that is learnt; None for 250, and for 1 where foreign code or a
-        deadline makes it impossible to compute a step again as it was.
+    time_step: seconds between two observations, for timestamps of forecasts; None: the interval between the last two.
+    units: display units of the targets.
+    deadline: seconds before the step continues without an agent in a separate process; None for 5.
+    memory: limit of such a process in megabytes; None for 2000.
+    compare: whether the same agents also run without a game, for comparison.
+    window: steps over which errors are averaged.   retain: steps stored in the journal; None for all.
+    snapshot_every: steps between two snapshots of the learnt state; None for 250, or for 1 where foreign code or a
+        deadline prevents a step from being recomputed exactly.
     """
 
     x_dim: int
@@ -74,12 +74,12 @@ class ServeSettings:
 
 
 SERVE = options_of(ServeSettings)
-# Settings that may change without another forecast: nothing is computed from them.
+# Settings that may change without altering forecasts.
 _NOT_LEARNT = ("snapshot_every", "retain", "window", "deadline", "memory", "time_step", "units")
 
 
 class HubPlace(NamedTuple):
-    """As in a hub's file. agents: their names, all that are enrolled if the file names none.   paper: how it plays."""
+    """As in a hub's file. agents: names; all enrolled agents if the file lists none.   paper: settings of its game."""
 
     folder: Path
     agents: tuple[str, ...]
@@ -94,7 +94,7 @@ class HubPlace(NamedTuple):
 class ServedConfig(NamedTuple):
     """A federation file as the service reads it; without agents it describes the default federation.
 
-    hub: where agents elsewhere are reached, if the file says so; then there are no others.
+    hub: settings of the hub for remote agents, if the file has one; all agents are then remote.
     """
 
     federation: Config
@@ -102,7 +102,7 @@ class ServedConfig(NamedTuple):
     hub: HubPlace | None = None
 
     def settings(self) -> dict:
-        """The whole description in plain values."""
+        """The full configuration as plain values."""
         described = self.federation.settings()
         described.pop("stream")
         if self.hub is not None:
@@ -111,13 +111,13 @@ class ServedConfig(NamedTuple):
         return described | {"serve": asdict(self.serve) | {"coverages": list(self.serve.coverages)}}
 
     def shape(self, names: list[str]) -> dict:
-        """What it takes to read numbers out of the journal."""
+        """Sizes and names needed to decode arrays from the journal."""
         serve = self.serve
         sizes = {"x_dim": serve.x_dim, "y_dim": serve.y_dim, "horizon": self.federation.horizon}
         return sizes | {"coverages": list(serve.coverages), "agents": names, "settings": self.settings()}
 
     def identity(self) -> str:
-        """The same for whatever computes the same numbers from the same observations."""
+        """Digest of all settings and files that affect forecasts."""
         described = self.settings()
         for name in _NOT_LEARNT:
             del described["serve"][name]
@@ -130,12 +130,12 @@ class ServedConfig(NamedTuple):
 
 
 def load_served(path: str | Path) -> ServedConfig:
-    """The federation a TOML file describes, for a stream from outside."""
+    """Read the configuration of a served stream from a TOML file."""
     return read_served(read_toml(path), source=str(path), folder=Path(path).parent)
 
 
 def read_served(document: Mapping[str, Any], *, source: str, folder: Path) -> ServedConfig:
-    """The same of a document that is read already. folder: where its paths start."""
+    """As `load_served`, from a parsed document. folder: base of relative paths."""
     own = {name: value for name, value in document.items() if "hub" not in document or name not in _OF_HUB}
     config = parse(own, source=source, folder=folder, live=True)
     place = Place(source, "serve")

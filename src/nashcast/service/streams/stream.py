@@ -1,4 +1,4 @@
-"""A stream as the front knows it: its settings, its place in the journal, and what was last reported of it."""
+"""A stream in the front process: its settings, its position in the journal, and its worker's last report."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from nashcast.service.journal.stream_journal import StreamJournal
 from nashcast.service.streams.settings import ServedConfig
 
 LOADING, LIVE, FAILED = "loading", "live", "failed"
-# Targets in the small picture of a stream, and entries that wait for readers of events.
+# Targets in a stream's sparkline, and recent entries buffered for event readers.
 SPARK, RECENT = 48, 200
 
 
 class Stream:
-    """document, source, folder: what its settings were read from.   api: whether it was made over HTTP.
+    """document, source, folder: origin of its settings.   api: whether it was created over HTTP.
 
-    state: loading, live or failed; `why` it failed.   computed: place of the last entry that was computed.
-    epoch: how often it was started anew; reports of before are not for it.
+    state: loading, live or failed (reason in `why`).   computed: position of the last computed entry.
+    epoch: number of restarts; reports of earlier epochs are discarded.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Stream:
 
     @property
     def behind(self) -> int:
-        """Entries that are in the journal and not computed yet, about."""
+        """Approximate number of entries in the journal that are not computed yet."""
         return max(0, self.journal.last - self.computed)
 
     def accepted(self, entries: list[Entry]) -> None:
-        """These are in the journal now."""
+        """Record that these entries are in the journal."""
         for entry in entries:
             if entry.kind == OBSERVATION:
                 self.spark.append(None if entry.y is None else float(entry.y[0]))
@@ -77,7 +77,7 @@ class Stream:
         self.state, self.why = FAILED, why
 
     def wake(self) -> None:
-        """Tell those who wait for a forecast that is there now, or never will be."""
+        """Wake requests whose forecast is available or can no longer be computed."""
         rest = []
         for seq, future in self.waiters:
             if seq <= self.computed or self.state == FAILED:
@@ -88,7 +88,7 @@ class Stream:
         self.waiters = rest
 
     def wake_all(self) -> None:
-        """The service stops: nothing more is computed."""
+        """Wake every waiting request: the service stops and computes nothing more."""
         for _, future in self.waiters:
             if not future.done():
                 future.set_result(None)

@@ -1,4 +1,4 @@
-"""What the service answers, as plain values: null where a number is not known."""
+"""Response bodies as plain values; null where a number is not known."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def iso_time(seconds: float | None) -> str | None:
 def forecast_view(
     outcome: Outcome, at: float, names: Sequence[str], serve: ServeSettings, times: Sequence[float] | None
 ) -> dict:
-    """The forecast that stands now, with everything by name. times: of the steps that are forecast."""
+    """The current forecast with named fields. times: timestamps of the forecast steps."""
     ahead = [(outcome.forecast, outcome.bounds)]
     if outcome.ahead is not None and outcome.ahead_bounds is not None:
         ahead += list(zip(outcome.ahead, outcome.ahead_bounds, strict=True))
@@ -90,7 +90,7 @@ def _quantiles(bounds: np.ndarray, coverages: Sequence[float]) -> list[dict]:
 
 
 def forecast_row(outcome: Outcome) -> dict:
-    """A forecast in a row of the history, where lists go by the order of agents and coverages."""
+    """A forecast in a row of the history; lists follow the order of agents and coverages."""
     return {
         "forecast": outcome.forecast.tolist(),
         "bounds": plain(outcome.bounds),
@@ -111,7 +111,7 @@ def target_row(entry: Entry) -> dict:
 
 
 def summary_view(live: Live, serve: ServeSettings, trust: Sequence[Trust]) -> dict:
-    """What is told of a stream without asking the process that computes it. trust: of the members, in their order."""
+    """Summary of a stream, cached in the front process. trust: of the members, in order."""
     return {
         "first_step": live.first,
         "scores": scores_view(live, serve.window),
@@ -125,7 +125,7 @@ def summary_view(live: Live, serve: ServeSettings, trust: Sequence[Trust]) -> di
     }
 
 
-# Before a worker has reported anything of a stream.
+# Values before the first report of a worker.
 _NO_ERRORS = dict.fromkeys(("mse", "persistence_mse", "no_game_mse", "against_persistence", "against_no_game"))
 NO_SUMMARY: dict[str, Any] = {
     "first_step": None,
@@ -141,7 +141,7 @@ NO_SUMMARY: dict[str, Any] = {
 
 
 def fleet_row(stream: Any) -> dict:
-    """A stream in the list of all."""
+    """A stream's row in the list of streams."""
     summary = stream.summary or NO_SUMMARY
     absent = sum(agent["state"] != "in" for agent in summary["agents"])
     recent = summary["scores"]["recent"]
@@ -168,13 +168,13 @@ def fleet_row(stream: Any) -> dict:
 
 
 def alarms_view(summary: dict[str, Any]) -> list[str]:
-    """What an operator should look at: drift (of errors or intervals), coverage, and agents that are gone."""
+    """Raised alarms: drift (of errors or intervals), coverage, and agents that are gone."""
     gone = any(agent["state"] == "gone" for agent in summary["agents"])
     return [*summary["alarms"], *(["agents"] if gone else [])]
 
 
 def save_point_row(snapshot: dict) -> dict:
-    """Automatic snapshots have a name too, by which they can be restored."""
+    """Automatic snapshots also have a name under which they can be restored."""
     name = snapshot["name"]
     shown = name or f"auto-{snapshot['step']}"
     return {"name": shown, "step": snapshot["step"], "at": snapshot["at"], "automatic": name is None}
@@ -185,7 +185,7 @@ def root(mse: float | None) -> float | None:
 
 
 def agents_view(live: Live, trust: Sequence[Trust]) -> list[dict]:
-    """rank: 1 for the member without which the federation's recent error would grow most; null where not known."""
+    """rank: 1 for the member whose removal would increase the federation's recent error most; null if not known."""
     worth = {each.name: each.loss_without for each in trust}
     order = sorted(worth, key=lambda name: -worth[name])
     included = {each.name: each.included for each in trust}

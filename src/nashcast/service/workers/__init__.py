@@ -1,1 +1,1 @@
-"""Worker processes: the federations of streams, and foreign code in processes of its own."""
+"""Worker processes: the federations of streams, and foreign code in separate processes."""

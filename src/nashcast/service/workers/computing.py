@@ -1,7 +1,7 @@
-"""One stream where it is computed: entries of the journal in order, what follows from each, snapshots on the way.
+"""Compute one stream: read journal entries in order, learn, forecast, and write snapshots.
 
-It is a function of the journal: it reads entries from there, first those that were computed before, whose forecasts it
-compares with the recorded ones, then new ones.
+The result is a function of the journal. Entries computed before a restart are replayed first and their forecasts are
+compared with the recorded ones; new entries follow.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ States = dict[str, tuple[str, str | None]]
 
 
 class Batch(NamedTuple):
-    """What followed from some entries. rows: forecasts to record.   events: (at, step, kind, text).
+    """Results of some entries. rows: forecasts to record.   events: (at, step, kind, text).
 
-    pairs: each entry with the forecast after it, None where the next entry's stands for both.
+    pairs: each entry with the forecast after it, None where the next entry's forecast covers both.
     """
 
     rows: list[tuple]
@@ -45,9 +45,9 @@ class Snapshot(NamedTuple):
 
 
 class Computing:
-    """save: told of each snapshot that was written, once all forecasts before it have been reported.
+    """save: called with each written snapshot, after all earlier forecasts have been reported.
 
-    accept_changes: go on where replay gives other numbers than the first time, as another processor may.
+    accept_changes: continue where replay gives other numbers than were recorded, e.g. on another processor.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Computing:
         self._every = serve.snapshot_every or (SNAPSHOT_EVERY if made.repeats else 1)
         found = start_from(reader, made, serve)
         self.live, self.seq, self._chain, self.from_step = found.live, found.seq, found.chain, found.step
-        self.done = found.seq  # the last entry that was forecast from
+        self.done = found.seq  # the last entry with a forecast
         self._saved_at = found.step
         # Entries up to here were accepted before this start, so their forecasts may be recorded.
         self.known_to, self.last_step = reader.end()
@@ -73,7 +73,7 @@ class Computing:
         return self._reader.folder
 
     def begin(self) -> Batch:
-        """The forecast that stands where computing starts."""
+        """The current forecast at the starting point."""
         batch = Batch([], self.first_events, [])
         self.first_events = []
         elsewhere = self._made.elsewhere
@@ -82,7 +82,7 @@ class Computing:
         if elsewhere is not None and self.known_to == self.seq and elsewhere.settle():
             outcome = self.live.predict()
             batch.rows.append(outcome.row())
-            text = "were past the last observation, and begin anew"
+            text = "ahead of the last observation, and therefore reset"
             batch.events.append((time.time(), self.live.step, "agents", text))
         return batch
 
@@ -103,7 +103,7 @@ class Computing:
         self.seq, self._chain = entry.seq, chain
         self.replayed += entry.seq <= self.known_to
         if _together(entry, following):
-            # Late labels that came together are learnt one after the other and forecast from once.
+            # Late labels accepted together are learnt one by one and followed by one forecast.
             batch.pairs.append((entry, None))
             return
         if self._due():
@@ -113,18 +113,18 @@ class Computing:
         self.done = entry.seq
         noticed = self.live.watch.drain()
         if self._check(outcome, batch):
-            # Events are recorded together with their forecast: one that is recorded has told them.
-            # What is noticed in the past is of then, so that it alarms nobody now.
+            # Events are recorded with their forecast: if the forecast is recorded, so are its events.
+            # Events found during replay carry the time of their step, so that they raise no alarm now.
             when = entry.at if entry.time is None else min(entry.at, entry.time)
             batch.events.extend((when, entry.step, *each) for each in noticed)
             batch.events.extend((entry.at, outcome.step, *each) for each in changes(before, self.live.states()))
             if outcome.fell_back and not fell_back:
-                text = f"{self.live.fell_back[:300]}: the greedy step stands"
+                text = f"{self.live.fell_back[:300]}: the greedy step is used"
                 batch.events.append((entry.at, outcome.step, "fallback", text))
         batch.pairs.append((entry, outcome))
 
     def _next(self, entry: Entry) -> Entry | None:
-        """The entry after the last one read, if it may belong with it."""
+        """The next entry, if it may belong to the same group."""
         if entry.kind != LABEL:
             return None
         return next((each for each, _ in self._reader.after_unchecked(entry.seq)), None)
@@ -132,10 +132,10 @@ class Computing:
     def _due(self) -> bool:
         step = self.live.step
         assert step is not None
-        # The first is taken at once, so that a stream is found to be one that can be saved.
+        # The first is taken at once, to find out whether the stream can be saved.
         return self._saved_at is None or step - self._saved_at >= self._every or self._every == 1
 
-    # Set by the process that reports: forecasts of before a snapshot are not computed again, so they go first.
+    # Set by the reporting process: forecasts before a snapshot are never recomputed, so they are reported first.
     report: Callable[[Batch], None] = staticmethod(lambda batch: None)
 
     def _report_first(self, batch: Batch) -> None:
@@ -144,7 +144,7 @@ class Computing:
             part.clear()
 
     def take_snapshot(self) -> Snapshot | None:
-        """A snapshot only shortens the next start: without room for one, computing goes on."""
+        """Write a snapshot. It only shortens the next start: if the disk is full, computing continues."""
         assert self.live.step is not None
         try:
             found = write_snapshot(self.folder, self._reader.id, self.live, self.seq)
@@ -161,10 +161,10 @@ class Computing:
         return self.live.step is not None and self._saved_at != self.live.step
 
     def _check(self, outcome: Outcome, batch: Batch) -> bool:
-        """Compare with the recorded forecast, if there is one. Returns whether this one is to be recorded."""
+        """Compare with the recorded forecast, if any. Returns whether to record this one."""
         row = outcome.row()
         recorded = self._reader.forecast_row(outcome.step) if self.seq <= self.known_to else None
-        # A row of an earlier entry is older than this forecast, one of a later entry newer: not another one.
+        # Compared only with a row of the same entry: rows of other entries are older or newer forecasts.
         if recorded == row or (recorded is not None and recorded[1] > outcome.seq):
             return False
         if recorded is not None and recorded[1] == outcome.seq:
@@ -175,23 +175,23 @@ class Computing:
     def _differs(self, step: int, batch: Batch) -> None:
         if self._made.repeats and not self._accept:
             raise JournalDamaged(
-                f"{self.folder}: computed again, the forecast of step {step} is not the one recorded. It is "
-                "damaged, or this machine or release computes otherwise. To go on with the forecasts of now, start "
-                "with --accept-changes."
+                f"{self.folder}: recomputed, the forecast of step {step} is not the one recorded. The record is "
+                "damaged, or this machine or release computes differently. To continue with the recomputed "
+                "forecasts, start with --accept-changes."
             )
         if not self._changed:
             self._changed = True
-            text = "computed again, forecasts differ from those recorded"
+            text = "recomputed forecasts differ from the recorded ones"
             batch.events.append((time.time(), step, "changed", text))
 
 
 def _together(entry: Entry, following: Entry | None) -> bool:
-    """Whether two late labels were accepted in one group: then the journal has both or neither."""
+    """Whether two late labels were accepted in one group, which the journal stores atomically."""
     return entry.kind == LABEL and following is not None and following.kind == LABEL and following.at == entry.at
 
 
 def changes(before: States, now: States) -> list[tuple[str, str]]:
-    """Kind and text of what is worth a line in the log: agents that sit out, are gone, or are there again."""
+    """Kind and text of log lines on agents that became absent, are gone, or returned."""
     found = []
     for name, (state, why) in now.items():
         was = before.get(name, ("in", None))[0]

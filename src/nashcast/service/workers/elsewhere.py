@@ -1,4 +1,4 @@
-"""Agents that are not in this process: the hub through which the service reaches them."""
+"""Remote agents: the hub through which the service reaches them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ logger = logging.getLogger("nashcast.service")
 
 
 class Elsewhere:
-    """One hub at a time. What it has learnt is in the service's snapshots: it keeps no state of its own."""
+    """One hub at a time. Its learnt state is in the service's snapshots; it stores none itself."""
 
     def __init__(self, config: ServedConfig, place: HubPlace):
         self._config, self._place = config, place
         self._hub: Hub | None = None
 
     def make(self) -> Federation:
-        """A federation that has learnt nothing, with all agents that come in time."""
+        """A new federation of all agents that connect in time."""
         from nashcast.remote.hub.hub import Hub
 
         if self._hub is not None and self._hub.federation.loop is None:
@@ -44,14 +44,14 @@ class Elsewhere:
         return {} if self._hub is None else self._hub.health["certificate days"]
 
     def settle(self) -> bool:
-        """Whether agents have been told to begin anew: they are past what the service has gone back to."""
+        """Reset agents that are ahead of the state the service returned to; returns whether it did."""
         if self._hub is None or self._hub.federation.loop is None or not self._hub.is_behind:
             return False
         self.renew()
         return True
 
     def renew(self) -> None:
-        """Agents begin anew: the service has gone back to a save point."""
+        """Reset the agents: the service returned to a save point."""
         if self._hub is not None:
             self._hub.renew()
 
@@ -66,4 +66,4 @@ class Elsewhere:
             logger.info("waiting up to %g s for %s", self._place.wait, ", ".join(missing))
             missing = hub.wait_for_agents(self._place.wait)
         if missing:
-            logger.warning("beginning without %s: they may come later", ", ".join(missing))
+            logger.warning("starting without %s: they may connect later", ", ".join(missing))

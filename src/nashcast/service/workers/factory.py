@@ -1,4 +1,4 @@
-"""From a federation file to the federation behind the service."""
+"""Build the federation behind the service from a federation file."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from nashcast.service.streams.settings import ServedConfig
 from nashcast.service.workers.elsewhere import Elsewhere
 from nashcast.service.workers.foreign import ForeignEncoder
 
-# Encoders that run code of this package only, so that a step computed again is the same.
-_OURS = (
+# Encoders that run only code of this package, so that a recomputed step is identical.
+_BUILT_IN = (
     "trend", "lags", "seasonal", "quadratic", "random_lags", "reservoir", "analogs", "seasonal_smoothing",
     "persistence", "linear", "random_features", "echo_state", "transformer",
 )  # fmt: skip
 
 
-FOREIGN = frozenset(ENCODERS) - frozenset(_OURS)
+FOREIGN = frozenset(ENCODERS) - frozenset(_BUILT_IN)
 
 
 class Made(NamedTuple):
-    """make: a federation that has learnt nothing.   beside: the same agents without a game, or None.
+    """make: builds a new federation.   beside: builds the same agents without a game, or None.
 
-    names: of the members, whose forecasts are mixed.
-    repeats: whether a step computed again from the same observations is the same, bit for bit. Where it may not be
-        (somebody else's code, deadlines, agents elsewhere), all that is learnt is saved after every step.
-    elsewhere: the hub of agents that are not in this process, if they are not.
-    children: encoders in processes of their own.
-    paper: whether it is the paper's federation, which has look-back games and screens no labels.
+    names: names of the members, whose forecasts are mixed.
+    repeats: whether a step recomputed from the same observations is identical bit for bit. Where it may not be
+        (foreign code, deadlines, remote agents), the learnt state is saved after every step.
+    elsewhere: the hub of remote agents, if any.
+    children: encoders in separate processes.
+    paper: whether it is the paper's federation, which has look-back games and no label screening.
     """
 
     names: list[str]
@@ -44,7 +44,7 @@ class Made(NamedTuple):
 
 
 def member_names_of(config: ServedConfig) -> list[str]:
-    """The members, without making anything."""
+    """Names of the members, without building the federation."""
     return list(config.hub.agents) if config.hub is not None else member_names(config.federation)
 
 
@@ -53,13 +53,13 @@ def make_federation(config: ServedConfig) -> Made:
         elsewhere = Elsewhere(config, config.hub)
         return Made(list(config.hub.agents), elsewhere.make, None, False, elsewhere, paper=True)
     described, serve = config.federation, config.serve
-    # The service has intervals of its own: they learn from labels that come any number of steps late.
-    # Beyond one step the federation's own are used.
+    # The service computes its own intervals, which learn from labels that arrive any number of steps late.
+    # Beyond one step the federation's intervals are used.
     settings: dict[str, Any] = {"coverages": serve.coverages if described.horizon > 1 else (), "history": 0}
     children: list[ForeignEncoder] = []
 
     def wrap(family: str, encoder: Encoder) -> Encoder:
-        if family in _OURS:
+        if family in _BUILT_IN:
             return encoder
         children.append(ForeignEncoder(encoder, serve.deadline, serve.memory))
         return children[-1]
@@ -75,5 +75,5 @@ def make_federation(config: ServedConfig) -> Made:
 
 
 def has_foreign_code(config: ServedConfig) -> bool:
-    """Whether an agent runs code that is not this package's: a step computed again may then be another."""
+    """Whether an agent runs code from outside this package, so that a recomputed step may differ."""
     return any(agent.encoder in FOREIGN for agent in config.federation.agents)

@@ -1,4 +1,4 @@
-"""Encoders of foreign code in processes of their own: a hang, a crash, an exit or too much memory costs one step.
+"""Foreign encoders in separate processes: a hang, a crash, an exit or excessive memory costs one step.
 
 The process is forked from the worker, which has one thread, when the encoder is built. It answers one call at a time:
 
@@ -37,7 +37,7 @@ from nashcast.service.workers.plain_values import pack, unpack
 DEADLINE_S, MEMORY_MB = 5.0, 2000
 # Seconds for the process to build its encoder, which may load a model.
 BUILD_S = 120.0
-# Failures in a row after which an encoder rests, and the longest rest; it is asked again after each.
+# Consecutive failures after which an encoder is paused, and the longest pause before a retry.
 PATIENCE, LONGEST_REST_S = 3, 60.0
 MOST_TEXT = 300
 MOST_BYTES = 64 * 2**20
@@ -46,9 +46,9 @@ _TOLD = ("past_inputs", "past_targets", "relative", "accepts_missing", "forecast
 
 
 class ForeignEncoder:
-    """An encoder's description whose built form runs in a process of its own.
+    """An encoder's description whose built form runs in a separate process.
 
-    deadline: seconds for one call.   memory: megabytes that the process may use beyond what it starts with.
+    deadline: seconds for one call.   memory: megabytes the process may allocate beyond its initial size.
     """
 
     def __init__(self, encoder: Encoder, deadline: float | None, memory: int | None):
@@ -61,7 +61,7 @@ class ForeignEncoder:
         self._children.append(child)
         told = child.told
         if told["kind"] not in _KINDS:
-            # Encoders of standardised rows and those with moments of their own are no foreign code by their nature.
+            # Encoders of standardised rows and encoders with their own moments are never foreign code.
             child.close()
             return self._encoder.build(x_dim, y_dim)
         made = {"learner": ProxyLearner, "forecaster": ProxyForecaster, "encoder": ProxyEncoder}[told["kind"]]
@@ -73,7 +73,7 @@ class ForeignEncoder:
 
 
 class Child:
-    """The process, and another one when it is gone. told: what its encoder says of itself."""
+    """The process, replaced when it dies. told: the encoder's declared properties."""
 
     def __init__(self, encoder: Encoder, sizes: tuple[int, int], deadline: float, memory: int):
         self._encoder, self._sizes, self._deadline, self._memory = encoder, sizes, deadline, memory
@@ -97,7 +97,7 @@ class Child:
     def call(self, method: str, *given: Any) -> Any:
         now = time.monotonic()
         if now < self._rest_until:
-            raise NashcastError(f"it rests for {self._rest_until - now:.0f} s more after {self._failures} failures")
+            raise NashcastError(f"paused for {self._rest_until - now:.0f} s more after {self._failures} failures")
         try:
             if self._line is None:
                 self._start()
@@ -116,7 +116,7 @@ class Child:
         while True:
             ready, _, _ = select.select([line], [], [], max(0.0, until - time.monotonic()))
             if not ready:
-                raise _Gone(f"no answer within {seconds:g} s: its process was ended")
+                raise _Gone(f"no answer within {seconds:g} s: its process was killed")
             data = line.recv(1 << 18)
             if not data:
                 raise _Gone("its process died")
@@ -138,12 +138,12 @@ class Child:
         self._line.close()
         self._line = None
         with suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)  # a child that is not yet reaped: its number is its own
+            os.kill(self._pid, signal.SIGKILL)  # the child is not yet reaped, so its pid is not reused
         os.waitpid(self._pid, 0)
 
 
 class _Gone(NashcastError):
-    """The process did not answer, or is no more."""
+    """The process did not answer, or has ended."""
 
 
 class ProxyEncoder(BuiltEncoder):
@@ -189,7 +189,7 @@ class ProxyForecaster(BuiltForecaster):
 
 
 class ProxyLearner(BuiltLearner):
-    """A learner in the process. If it dies, the next one begins with nothing learnt."""
+    """A learner in the process. If the process dies, its replacement starts untrained."""
 
     def __init__(self, child: Child):
         self._child = child
@@ -223,7 +223,7 @@ def _be_child(line: socket.socket, encoder: Encoder, sizes: tuple[int, int], mem
         keep = line.fileno()
         os.closerange(3, keep)
         os.closerange(keep + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-        with suppress(Exception):  # where the kernel has it: ends with the worker, whatever it is doing
+        with suppress(Exception):  # where the kernel supports it: the process ends with the worker
             ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
         with open("/proc/self/statm") as file:  # noqa: PTH123
             used = int(file.read().split()[0]) * resource.getpagesize()
@@ -238,7 +238,7 @@ def _be_child(line: socket.socket, encoder: Encoder, sizes: tuple[int, int], mem
 
 
 def _answer_calls(line: socket.socket, encoder: Encoder, sizes: tuple[int, int]) -> None:
-    sys.stdout = sys.stderr  # what foreign code prints is no answer
+    sys.stdout = sys.stderr  # keeps foreign prints out of the replies
     decoder, built = frames.Decoder(), None
     try:
         built = encoder.build(*sizes)

@@ -19,11 +19,11 @@ _HEAD = struct.Struct("<II")
 
 
 class BadFrame(NashcastError):
-    """The other process sent what is no message."""
+    """The other process sent an invalid message."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    """message: what JSON can hold, and bytes."""
+    """message: values that JSON supports, and bytes."""
     parts: list[bytes] = []
 
     def blob(value: Any) -> dict[str, int]:
@@ -40,7 +40,7 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 class Decoder:
-    """Bytes in as they come, messages out.   max_bytes: of one message."""
+    """Incremental decoder: bytes in, messages out.   max_bytes: limit per message."""
 
     def __init__(self, max_bytes: int = MAX_BYTES):
         self._buffer, self._max = bytearray(), max_bytes
@@ -62,12 +62,12 @@ class Decoder:
 
     @property
     def unread(self) -> int:
-        """Bytes of a message that is not complete."""
+        """Bytes of an incomplete message."""
         return len(self._buffer)
 
 
 def decode(data: bytes, max_bytes: int = MAX_BYTES) -> dict[str, Any]:
-    """The one message that these bytes are."""
+    """Decode exactly one message."""
     decoder = Decoder(max_bytes)
     found = decoder.feed(data)
     if len(found) != 1 or decoder.unread:

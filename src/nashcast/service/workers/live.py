@@ -1,4 +1,4 @@
-"""The federation behind the service, entry by entry: what it has learnt, what it forecasts, how well."""
+"""The federation behind the service, entry by entry: its learnt state, its forecasts and their scores."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from nashcast.service.streams.settings import ServeSettings
 from nashcast.service.workers.factory import Made
 from nashcast.service.workers.scores import BESIDE, FIRST_AGENT, MIXTURE, PERSISTENCE, Scores
 
-# Forecasts without a label that wait for a late one; older ones are no longer scored.
+# Unlabelled forecasts that wait for a late label; older ones are no longer scored.
 WAITING = 1000
-# What reasons say of an agent that took too long, here and elsewhere, and of one that is not there at all.
+# Parts of the reasons for a late agent, local or remote, and for one that is not connected.
 _LATE, _AWAY = ("deadline", "no answer within"), "not connected"
-# Steps in a row without an agent after which it is called gone rather than late or benched.
+# Consecutive absences after which an agent is called gone rather than late or benched.
 GONE_AFTER = 3
-# Of a federation's health: what the paper's counts, and what the joint one does.
+# Health counters of the paper's federation and of the joint one.
 _PAPER_COUNTS = ("games", "fallbacks", "missing labels", "late labels")
 _JOINT_COUNTS = ("missing labels", "late labels", "suspect labels")
 
@@ -44,7 +44,7 @@ class AgentView(NamedTuple):
 
 
 class Live:
-    """`learn` an entry, then `predict`: in that order, each once. Between the two all that is learnt can be saved."""
+    """Call `learn` with an entry, then `predict`, each once. Between the two calls the learnt state can be saved."""
 
     def __init__(self, made: Made, serve: ServeSettings):
         self._made, self._serve = made, serve
@@ -57,13 +57,13 @@ class Live:
         self.step: int | None = None
         self.first: int | None = None
         self.outcome: Outcome | None = None
-        self.fell_back = ""  # why the greedy step stands in the present one, of some agents or of all
+        self.fell_back = ""  # why some or all agents used the greedy step in the present one
         self._seq, self._at = 0, 0.0
         self._x, self._time = np.empty(0), np.nan
         self._time_step = np.nan  # between the last two observations that had timestamps
         self._last_label = np.empty(0)
         self._last_label_step = -1
-        # Forecasts of steps whose label is not known, (columns, y_dim): of the mixture, persistence, no game, members;
+        # Forecasts of unlabelled steps, (columns, y_dim): of the mixture, persistence, no game, members;
         # then low and high of each coverage.
         self._waiting: OrderedDict[int, np.ndarray] = OrderedDict()
         self._certified: tuple[Equilibrium, float, float] | None = None
@@ -104,7 +104,7 @@ class Live:
 
     @property
     def times(self) -> list[float] | None:
-        """Timestamps of the steps that are forecast; None where observations have none."""
+        """Timestamps of the forecast steps; None if observations have none."""
         step = self._serve.time_step or self._time_step
         if np.isnan(self._time) or np.isnan(step):
             return None
@@ -139,7 +139,7 @@ class Live:
         return self.outcome
 
     def states(self) -> dict[str, tuple[str, str | None]]:
-        """State of each agent at the present step, and why; empty before a forecast."""
+        """State and reason of each agent at the present step; empty before a forecast."""
         absent = None if self.outcome is None else self.outcome.absent
         if absent is None:
             return {}
@@ -162,29 +162,29 @@ class Live:
         return found
 
     def trust(self) -> list[Trust]:
-        """Whom to trust, in the order of the members; nothing before the first known target."""
+        """Trust in each member, in order; empty before the first known target."""
         return [] if self._federation.loop is None else self._federation.trust()
 
     def counts(self) -> dict[str, int]:
-        """What its health counts since the stream began."""
+        """Health counters since the stream began."""
         now = self._federation.health
         return {name: now[name] for name in (_PAPER_COUNTS if self._made.paper else _JOINT_COUNTS)}
 
     def certificate(self) -> tuple[float, float] | None:
-        """What anybody could gain by deviating in the last game, and the worst condition number in it."""
+        """Largest gain of any agent by deviating in the last game, and the worst condition number in it."""
         said = self._federation.present
         game = None if said is None else said.game
         if game is None:
             return None
         from nashcast.games.certificate import certify
 
-        # Many may look at the same step.
+        # Several readers may ask about the same step.
         if self._certified is None or self._certified[0] is not game:
             self._certified = game, certify(game).worst, float(np.max(game.conditions))
         return self._certified[1:]
 
     def save(self, folder: Path) -> None:
-        """All that is learnt, as files in a folder. To be called after `learn` and before `predict`."""
+        """Write the learnt state as files into a folder. Call after `learn` and before `predict`."""
         for name, federation in self._named():
             federation.save(folder / name)
         waiting = list(self._waiting.items())
@@ -205,7 +205,7 @@ class Live:
         write_arrays(folder / "service.state", arrays, about)
 
     def load(self, folder: Path) -> None:
-        """Go on where `save` was called: `predict` is next."""
+        """Restore the state written by `save`; call `predict` next."""
         for name, federation in self._named():
             federation.load(folder / name)
         arrays, about = read_arrays(folder / "service.state")
@@ -218,7 +218,7 @@ class Live:
         self._waiting = OrderedDict((int(step), rows) for step, rows in waiting)
         self._bounds.restore(_part(arrays, "bounds."))
         self.scores.restore(_part(arrays, "scores."))
-        if "watch.numbers" in arrays:  # snapshots of before 0.2 have none
+        if "watch.numbers" in arrays:  # snapshots written before 0.2 have none
             self.watch.restore(_part(arrays, "watch."))
 
     def _learn_label(self, entry: Entry) -> None:

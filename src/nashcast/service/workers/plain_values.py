@@ -1,4 +1,4 @@
-"""Arrays, numbers and contexts as a frame can hold them, and back: what passes between a worker and foreign code."""
+"""Convert arrays, numbers and contexts to frame values and back, for messages between a worker and foreign code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nashcast.service.workers import frames
 
 
 def pack(value: Any) -> Any:
-    """As a frame can hold it: arrays as bytes with their type and shape, tuples and contexts by name."""
+    """Convert a value for a frame: arrays to bytes with type and shape, tuples and contexts by name."""
     if isinstance(value, Context):
         plain = value._replace(rows=None, objects={})
         return {"context": [pack(tuple(part) if isinstance(part, Scales | Noise) else part) for part in plain]}
@@ -30,7 +30,7 @@ def pack(value: Any) -> Any:
         return {"dict": [[str(name), pack(part)] for name, part in value.items()]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise NashcastError(f"it answered with {type(value).__name__}, which no array or number is")
+    raise NashcastError(f"it answered with {type(value).__name__}, which is neither an array nor a number")
 
 
 def unpack(value: Any) -> Any:

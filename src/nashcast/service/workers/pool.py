@@ -1,4 +1,4 @@
-"""The workers as the front sees them: lines to them, signs of life, and others in the place of those that die."""
+"""The worker pool in the front process: connections, heartbeats, and replacement of dead workers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nashcast.service.workers import frames
 from nashcast.service.workers.spawner import Born, Spawner
 
 logger = logging.getLogger("nashcast.service")
-# Seconds before a worker that died is replaced, doubled with each death in a row up to the second.
+# Seconds before a dead worker is replaced: doubled with each consecutive death, up to the second value.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
-# A worker that lived this long has shaken off what its predecessor died of.
+# Lifetime in seconds after which the count of consecutive deaths is reset.
 SETTLED_S = 30.0
 STOP_S = 10.0
 
 
 class Sign(NamedTuple):
-    """heard: when the worker last said something, by the monotonic clock.   seconds: of CPU it has used."""
+    """heard: time of the worker's last message, by the monotonic clock.   seconds: CPU seconds used."""
 
     pid: int
     heard: float
@@ -29,9 +29,9 @@ class Sign(NamedTuple):
 
 
 class Worker:
-    """One place in the pool: the process in it may change.
+    """One slot of the pool: its process may be replaced.
 
-    hear: takes each message.   started: called when a process is there, to tell it what it owns.
+    hear: called with each message.   started: called when a process has started, to send it its streams.
     died: called with the stream that the process was working on, 0 for none.
     """
 
@@ -51,7 +51,7 @@ class Worker:
         return self._writer is not None
 
     async def run(self) -> None:
-        """Until stopped: a process, and another one whenever it dies."""
+        """Run a process and replace it whenever it dies, until stopped."""
         pause = FIRST_PAUSE_S
         while not self._stopping:
             began = time.monotonic()
@@ -90,16 +90,16 @@ class Worker:
             born.close()
             self._born = None
             if not self._stopping:
-                logger.error("worker %d (process %d) died; another one takes its place", self.number, born.pid)
+                logger.error("worker %d (process %d) died; it is replaced", self.number, born.pid)
                 self._died(self.number, stream)
 
     def tell(self, message: dict[str, Any]) -> None:
-        """To be called in the event loop. A worker that is not there is told what it owns when it is."""
+        """Send a message (in the event loop). A worker that is not running receives its streams when it starts."""
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(frames.encode(message))
 
     async def stop(self, running: asyncio.Task) -> None:
-        """Ends within STOP_S and a moment, whatever the process does."""
+        """Stop the process, by force after STOP_S."""
         self._stopping = True
         self.tell({"do": "stop", "seconds": STOP_S - 2.0})
         with suppress(asyncio.TimeoutError, TimeoutError):

@@ -14,7 +14,7 @@ FIRST_AGENT = 3
 class Scores:
     """The last `window` errors, and sums since the first. NaN where there was no forecast.
 
-    coverages: how many intervals each forecast had; whether targets lay in them is remembered beside the errors.
+    coverages: number of intervals per forecast; whether targets lay inside is stored with the errors.
     """
 
     def __init__(self, agents: int, window: int, coverages: int = 0):
@@ -24,7 +24,7 @@ class Scores:
         self.count = 0
 
     def add(self, target: np.ndarray, forecasts: np.ndarray) -> tuple[float, float]:
-        """forecasts: of the mixture, persistence, no game, and the agents, then low and high of each coverage.
+        """forecasts: mixture, persistence, no game, each agent, then low and high of each coverage.
 
         (columns, y_dim), NaN where one is not known. Returns the mixture's squared error, and the share of targets in
         the last interval.
@@ -36,7 +36,7 @@ class Scores:
         if len(row) > self._errors:
             bounds = forecasts[self._errors :].reshape(-1, 2, len(target))
             inside = (bounds[:, 0] <= target) & (target <= bounds[:, 1])
-            # Before a first forecast has met its target, intervals are infinite and say nothing.
+            # Until the first forecast is scored, intervals are infinite and carry no information.
             row[self._errors :] = np.where(np.isfinite(bounds).all(axis=(1, 2)), inside.mean(axis=1), np.nan)
         for i, error in enumerate(errors[:FIRST_AGENT].tolist()):
             if not isnan(error):
@@ -64,7 +64,7 @@ class Scores:
         if not self.count:
             return np.full(FIRST_AGENT, np.nan)
         means = self._totals / self.count
-        if not self._totals[BESIDE]:  # nothing runs beside
+        if not self._totals[BESIDE]:  # no comparison without a game
             means[BESIDE] = np.nan
         return means
 

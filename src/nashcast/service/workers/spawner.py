@@ -1,4 +1,4 @@
-"""A process with everything imported and no threads, from which workers are forked, the first and those that follow.
+"""A process with all imports done and no threads, from which all workers are forked.
 
 The front has threads and an event loop by the time a worker has to be replaced, so it cannot fork one itself.
 """
@@ -21,12 +21,12 @@ _MARK = struct.Struct("<q")
 
 
 class Born(NamedTuple):
-    """line: to the worker.   mark: a file that says which stream it works on, also after its death."""
+    """line: socket to the worker.   mark: file with the stream it works on, readable after its death."""
 
     pid: int
     line: socket.socket
     mark: IO[bytes]
-    handle: int  # of the process: its number may be another one's after its death
+    handle: int  # a pidfd: the pid may be reused after the process ends
 
     def stream(self) -> int:
         """The stream it works or worked on; 0 for none."""
@@ -43,7 +43,7 @@ class Born(NamedTuple):
 
 
 class Spawner:
-    """To be made before there are threads. folder: of the journal."""
+    """Create it before threads start. folder: the journal's folder."""
 
     def __init__(self, folder: Path):
         self._line, theirs = socket.socketpair()
@@ -51,7 +51,7 @@ class Spawner:
         if self.pid == 0:
             status = 1
             try:
-                # The journal's lock and the listening socket are the front's alone: they must end with it.
+                # Only the front holds the journal's lock and the listening socket: both must be released when it ends.
                 keep = theirs.fileno()
                 os.closerange(3, keep)
                 os.closerange(keep + 1, 65_536)
@@ -85,11 +85,11 @@ class Spawner:
 
 
 def _serve(line: socket.socket, folder: Path) -> None:
-    # Of its own group: Ctrl-C at a terminal is for the front, which tells the workers.
+    # A separate process group: Ctrl-C at a terminal reaches only the front, which stops the workers.
     os.setpgid(0, 0)
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # dead workers leave at once
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # dead workers are reaped at once
     while True:
         data, fds, _, _ = socket.recv_fds(line, 1, 2)
         if not data:

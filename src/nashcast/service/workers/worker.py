@@ -1,7 +1,7 @@
-"""A worker process: owns streams, computes what the journal says, and reports what followed. One thread, no HTTP.
+"""A worker process: owns streams, computes their journal entries and reports the results. One thread, no HTTP.
 
-From the front it hears which streams are its own and how far the journal goes; it reads the entries themselves from the
-journal. So a worker that starts late, or in place of one that died, does the same as one that was there all along.
+The front tells it which streams it owns and where the journal ends; the worker reads the entries from the journal.
+A worker that starts late or replaces a dead one therefore computes the same results.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from nashcast.service.workers.computing import Batch, Computing, Snapshot
 from nashcast.service.workers.factory import Made, make_federation
 
 logger = logging.getLogger("nashcast.service")
-# Seconds between two signs of life, and between two summaries of a stream that is busy.
+# Seconds between two heartbeats, and between two summaries of a busy stream.
 BEAT_S, SUMMARY_S = 1.0, 0.5
 # Seconds between two rankings of the members of a stream while the worker is busy: one takes 0.4 ms.
 TRUST_S = 5.0
-# Observations are accepted and answers given first, then forecasts are computed.
+# Requests have priority over computing forecasts.
 NICENESS = 10
-# Entries of one stream before another has its turn.
+# Entries of one stream computed before the next stream's turn.
 TURN = 64
 
 
@@ -67,14 +67,14 @@ class OwnStream:
         return self.computing is None or self.computing.seq < self.told_to
 
     def work(self) -> None:
-        """One turn: load it, or compute some of what waits."""
+        """One turn: load the stream, or compute some pending entries."""
         if self.computing is None:
             self._report(self.open())
             return
         before = self.computing.seq
         batch = self.computing.advance(TURN)
         if self.computing.seq == before:
-            # The journal has no more: what was announced has been withdrawn meanwhile.
+            # The journal has no more entries: the announced ones have been withdrawn meanwhile.
             self.told_to = before
         self._report(batch)
 
@@ -87,7 +87,7 @@ class OwnStream:
     def _saved(self, snapshot: Snapshot) -> None:
         self._core.send({"say": "snapshot", "stream": self.id, "epoch": self.epoch, **snapshot._asdict()})
         if self.made.elsewhere is not None:
-            # Agents elsewhere cannot go back, so none is asked further before the journal has the snapshot.
+            # Remote agents cannot step back, so none is called before the journal has the snapshot.
             self._core.wait_for("kept", self.id)
 
     def _report(self, batch: Batch) -> None:
@@ -127,7 +127,7 @@ class OwnStream:
         return {**summary_view(live, self.config.serve, self._trust), "certificate_days": days}
 
     def summarise(self) -> None:
-        """What was left out while the worker was busy."""
+        """Send the summary that was skipped while the worker was busy."""
         if self.dirty and self.computing is not None:
             self._core.send({"say": "summary", "stream": self.id, "epoch": self.epoch, "summary": self._summary()})
             self.summarised = time.monotonic()
@@ -135,7 +135,7 @@ class OwnStream:
 
 
 class WorkerCore:
-    """All of a worker but its socket. send: takes a message for the front.   mark: told which stream it works on."""
+    """A worker without its socket. send: sends a message to the front.   mark: called with the stream in work."""
 
     def __init__(
         self, folder: Path, send: Callable[[dict], None], receive: Callable[[], list[dict]],
@@ -144,7 +144,7 @@ class WorkerCore:
         self.send, self._receive, self._mark = send, receive, mark
         self.reader = JournalReader(folder)
         self._streams: OrderedDict[int, OwnStream] = OrderedDict()
-        self._kept: list[dict] = []
+        self._queued: list[dict] = []
         self.stopping: float | None = None
 
     @property
@@ -170,20 +170,20 @@ class WorkerCore:
             self.stopping = time.monotonic() + message["seconds"]
 
     def wait_for(self, what: str, stream: int) -> None:
-        """Other messages wait meanwhile."""
+        """Block until this message arrives; others are queued."""
         while True:
             for message in self._receive():
                 if message["do"] == what and message["stream"] == stream:
                     return
-                self._kept.append(message)
+                self._queued.append(message)
 
     def take_messages(self, messages: list[dict]) -> None:
-        waiting, self._kept = self._kept, []
+        waiting, self._queued = self._queued, []
         for message in [*waiting, *messages]:
             self.handle(message)
 
     def work(self) -> bool:
-        """One turn of one stream that has something to do. Returns whether there was one."""
+        """One turn of one stream with pending work. Returns whether there was one."""
         for stream in list(self._streams.values()):
             if stream.behind:
                 self._streams.move_to_end(stream.id)
@@ -212,7 +212,7 @@ class WorkerCore:
         except (ConnectionError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            # What one stream raises is that stream's failure; the others go on.
+            # An exception fails only its own stream.
             self._streams.pop(stream.id, None)
             stream.close()
             self._failed(stream.id, stream.epoch, error)
@@ -232,7 +232,7 @@ class WorkerCore:
         self.send({"say": "saved", "stream": message["stream"], "ticket": message["ticket"], "snapshot": found})
 
     def save_all(self, until: float) -> None:
-        """Snapshots of what is not saved, as long as there is time: the rest is computed again at the next start."""
+        """Write snapshots of unsaved streams until the deadline; the others are recomputed at the next start."""
         for stream in self._streams.values():
             computing = stream.computing
             if computing is not None and computing.unsaved and time.monotonic() < until:
@@ -245,7 +245,7 @@ class WorkerCore:
 
 
 def run(line: socket.socket, folder: Path, mark: Callable[[int], None]) -> None:
-    """Until the front says stop or is gone."""
+    """Run until the front sends stop or its connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -268,7 +268,7 @@ def run(line: socket.socket, folder: Path, mark: Callable[[int], None]) -> None:
         return decoder.feed(data)
 
     core = WorkerCore(folder, send, receive, mark)
-    # What was made before the fork is shared with the other workers as long as it is not touched.
+    # Memory allocated before the fork is shared with the other workers until it is written to.
     gc.freeze()
     beat = 0.0
     try:

@@ -1,1 +1,1 @@
-"""Who may connect, how often, with which token."""
+"""Access control: connections, rate limits and tokens."""

@@ -1,4 +1,4 @@
-"""Connections: counted from the moment they are accepted, TLS or not, in all and by address; and open files."""
+"""Limits on connections, counted on accept before TLS, in total and by address; and on open files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from nashcast.errors import InvalidInput
 
 logger = logging.getLogger("nashcast.service")
-# For the journal, its readers, snapshots, workers and logs.
+# File descriptors for the journal, its readers, snapshots, workers and logs.
 OTHER = 200
 WANTED = 65_536
-# Seconds between two lines about connections that cannot be accepted.
+# Seconds between two log lines on connections that cannot be accepted.
 _QUIET_S = 10.0
 
 
 def raise_descriptors(connections: int) -> int:
-    """Raise the limit, and return how many connections there may be at once: fewer than asked for if it is low."""
+    """Raise the limit of open files. Returns the number of connections it allows, at most `connections`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(hard, WANTED) if hard != resource.RLIM_INFINITY else WANTED
     if soft < wanted:
@@ -38,7 +38,7 @@ def raise_descriptors(connections: int) -> int:
 
 
 class ConnectionLimit:
-    """Connections that are open, in all and by address."""
+    """Counts open connections, in total and by address."""
 
     def __init__(self, most: int, per_address: int):
         self._most, self._per_address = most, per_address
@@ -69,7 +69,7 @@ class ConnectionLimit:
 
 
 class Listener(socket.socket):
-    """A listening socket that closes connections beyond the limit at once, before they cost a handshake."""
+    """A listening socket that closes connections beyond the limit before the TLS handshake."""
 
     limit: ConnectionLimit | None = None
 
@@ -85,7 +85,7 @@ class Listener(socket.socket):
 
 
 class _Counted(socket.socket):
-    """Gives its place back when it is closed."""
+    """A connection that is counted until it is closed."""
 
     def __init__(self, connection: socket.socket, limit: ConnectionLimit, address: str):
         super().__init__(connection.family, connection.type, connection.proto, fileno=connection.detach())
@@ -99,7 +99,7 @@ class _Counted(socket.socket):
 
 
 class QuietErrors:
-    """The event loop's reports of failed accepts, at most one in so many seconds, with how many there were."""
+    """Rate-limits the event loop's reports of failed accepts, with their number."""
 
     def __init__(self) -> None:
         self._last, self._count = -_QUIET_S, 0

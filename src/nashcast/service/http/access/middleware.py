@@ -1,4 +1,4 @@
-"""Before any request is answered: its path, its origin, its token, its rate. Refusals are logged, secrets never."""
+"""Middleware that checks the path, origin, token and rate of each request. Refusals are logged, secrets never."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nashcast.service.http.metrics import Answers
 
 logger = logging.getLogger("nashcast.service")
 
-# Answered without a token: they say nothing of the stream.
+# Public paths: they reveal nothing about streams.
 PUBLIC = ("/healthz", "/readyz", "/v1/openapi.json")
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
-# The page of a stream is the same file for every stream: whether there is one, it asks with a token.
+# The page is the same file for every stream name; it requests its data with a token.
 _STREAM_PAGE = re.compile(r"/streams/[A-Za-z0-9._-]{1,63}")
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
-# Failed attempts of one address, a second and at once.
+# Failed attempts per address: rate per second, and burst.
 _FAILURES = (50.0, 500.0)
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -36,9 +36,9 @@ HEADERS = [
 
 
 class Guard:
-    """Wraps the application. tokens: None lets everybody on this machine do everything.
+    """Wraps the application. tokens: None allows every request from this machine.
 
-    public: paths that are answered without a token.   rate: requests a second of one token.
+    public: paths that need no token.   rate: requests a second per token.
     """
 
     def __init__(self, app: Callable, tokens: TokenFile | None, rate: float, answers: Answers, public=PUBLIC):
@@ -66,13 +66,13 @@ class Guard:
             answer = refusal(error)
             if answer is None:
                 logger.exception("%s %s failed", scope["method"], _shown(scope["path"]))
-                answer = Refused(500, "internal", "the service made a mistake; its log says which.")
+                answer = Refused(500, "internal", "internal error; see the server log.")
             else:
                 _log(scope, answer)
             if not started:
                 await _send(sending, answer)
         finally:
-            # The route's own pattern, so that a stranger's paths do not fill the memory.
+            # Counted by the route's pattern, so that arbitrary paths do not fill the memory.
             route = scope.get("route")
             path = getattr(route, "path", None) or ("other" if scope["path"] not in self._public else scope["path"])
             self._answers.add(path, scope["method"] if path != "other" else "", status, time.perf_counter() - began)
@@ -81,7 +81,7 @@ class Guard:
         raw = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         plain = raw.split(b"?")[0].decode("latin-1")
         if _PATH.fullmatch(plain) is None or any(part in (".", "..") for part in plain.split("/")):
-            raise Refused(404, "no_such_path", "there is nothing at this path; /v1/openapi.json lists what there is.")
+            raise Refused(404, "no_such_path", "no such path; /v1/openapi.json lists all paths.")
         headers = dict(scope["headers"])
         self._check_origin(headers)
         scope["token"] = None
@@ -98,10 +98,10 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin.decode("latin-1").lower()).netloc != host:
-            raise Refused(403, "other_origin", "pages of other origins may not ask. Serve the page from this host.")
+            raise Refused(403, "other_origin", "pages of other origins are refused. Serve the page from this host.")
         if self._tokens is None and host.rsplit(":", 1)[0] not in _LOCAL and host not in _LOCAL:
-            # Without tokens, a name that a stranger's page resolved to this machine must not get through.
-            raise Refused(403, "other_host", "without tokens only localhost may be asked. Serve with tokens.")
+            # Protects against DNS rebinding when there are no tokens.
+            raise Refused(403, "other_host", "without tokens, requests must go to localhost. Serve with tokens.")
 
     def _token(self, headers: dict[bytes, bytes], address: str) -> Token | None:
         if self._tokens is None:
@@ -120,7 +120,7 @@ class Guard:
 
 
 def allow(scope: MutableMapping[str, Any], needed: str, tokens: TokenFile | None) -> None:
-    """Whether who asks may do this kind of thing."""
+    """Raise Refused if the request's token lacks the scope `needed`."""
     if tokens is None:
         return
     token = scope["token"]
@@ -146,14 +146,14 @@ def _too_fast(seconds: float) -> Refused:
 
 
 def _log(scope: dict[str, Any], answer: Refused) -> None:
-    """Who was refused what and why. Never a header or a query: they may hold secrets."""
+    """Log a refusal and its reason. Headers and queries are never logged: they may hold secrets."""
     token = scope.get("token")
-    who = "nobody" if token is None else repr(token.name)
+    caller = "unknown caller" if token is None else repr(token.name)
     address = scope["client"][0] if scope.get("client") else "unknown"
     level = logging.WARNING if answer.status in (401, 403, 413, 429, 503, 507) else logging.INFO
     logger.log(
         level, "refused %d %s: %s %s by %s from %s", answer.status, answer.code, scope["method"], _shown(scope["path"]),
-        who, address,
+        caller, address,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""HTTP as uvicorn reads it with httptools, with an end to headers: in bytes and in seconds."""
+"""uvicorn's httptools protocol with limits on the size and duration of headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A client that never ends its headers would otherwise fill the memory, or keep its place for ever."""
+    """Without the limits, endless headers would fill the memory or hold a connection forever."""
 
     _reading = 0
     _timer: Any = None

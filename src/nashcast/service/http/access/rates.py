@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket of tokens for each, filled at a steady rate."""
+"""Rate limits: one token bucket per caller, filled at a constant rate."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-# Askers remembered; beyond them, those longest unheard of are forgotten, whose buckets are full again by then.
+# Callers stored; beyond this number the least recent are dropped, whose buckets are full again by then.
 REMEMBERED = 10_000
 
 
 class Rates:
-    """rate: requests a second, on average.   burst: at once."""
+    """rate: requests a second on average.   burst: largest burst."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic):
         self._rate, self._burst, self._clock = rate, burst, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, asker: str) -> float:
-        """0 if the asker may go on now; else the seconds until it may."""
+        """0 if the request is allowed now, else seconds until it is."""
         now = self._clock()
         level, before = self._buckets.pop(asker, (self._burst, now))
         level = min(self._burst, level + (now - before) * self._rate)

@@ -1,4 +1,4 @@
-"""Bearer tokens: who may read, write and administer. The file keeps their hashes; a token is shown once, when made."""
+"""Bearer tokens with scopes read, write and admin. The file stores hashes; a token is shown once, when created."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
 PREFIX = "nashcast_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,62}")
-# A look at the file costs little, but not nothing: at most so often.
-_LOOK_EVERY = 0.5
+# Seconds between two checks of the file for changes.
+_POLL_S = 0.5
 
 
 class Token(NamedTuple):
-    """hash: SHA-256 of the token, which has 256 random bits, so nothing slower is needed. expires: seconds, or None."""
+    """hash: SHA-256 of the token, whose 256 random bits need no slower hash. expires: seconds since 1970, or None."""
 
     name: str
     hash: str
@@ -45,12 +45,12 @@ class Token(NamedTuple):
 
 
 class TokenFile:
-    """Tokens on disk, as they stand now: a change of the file is noticed within a second."""
+    """The token file; changes of the file take effect within a second."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self._stamp: tuple | None = None
-        self._looked = 0.0
+        self._checked = 0.0
         self._by_hash: dict[str, Token] = {}
 
     def all(self) -> list[Token]:
@@ -59,18 +59,18 @@ class TokenFile:
 
     def find(self, secret: str) -> Token | None:
         """The token, valid or not."""
-        if time.monotonic() - self._looked > _LOOK_EVERY:
+        if time.monotonic() - self._checked > _POLL_S:
             self._read()
         return self._by_hash.get(_hash(secret))
 
     def still(self, token: Token) -> Token | None:
-        """The same token as the file has it now."""
-        if time.monotonic() - self._looked > _LOOK_EVERY:
+        """The present state of the token in the file."""
+        if time.monotonic() - self._checked > _POLL_S:
             self._read()
         return self._by_hash.get(token.hash)
 
     def add(self, name: str, scopes: Sequence[str], days: float | None = None) -> str:
-        """Make a token; what is returned is written nowhere."""
+        """Create a token and return it; only its hash is stored."""
         if _NAME.fullmatch(name) is None:
             remedy = "Use 1 to 63 letters, digits, spaces, dots, dashes and underscores."
             raise InvalidInput("name", repr(name), remedy)
@@ -101,13 +101,13 @@ class TokenFile:
             )
 
     def _fresh(self) -> list[Token]:
-        """As the file has them now, whatever was read before."""
+        """The present tokens, re-read from the file."""
         self._stamp = None
         return self.all()
 
     @contextmanager
     def _locked(self):
-        """No other process reads the file and writes it back meanwhile."""
+        """Lock the file against concurrent changes by other processes."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -120,7 +120,7 @@ class TokenFile:
             os.close(handle)
 
     def _read(self) -> None:
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         try:
             about = self.path.stat()
         except FileNotFoundError:
@@ -146,7 +146,7 @@ class TokenFile:
         )
         partial = self.path.with_name(self.path.name + ".partial")
         try:
-            # Only its owner reads it, from the first byte on.
+            # Readable only by its owner from the start.
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w") as file:
                 file.write(text + "\n")

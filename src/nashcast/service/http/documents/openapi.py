@@ -1,4 +1,4 @@
-"""The OpenAPI document: every path, every field, every status there is. Sizes are those of each stream."""
+"""The OpenAPI document: every path, field and status. Array sizes depend on the stream."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nashcast.service.streams.limits import Limits
 from nashcast.service.streams.settings import LARGEST_DIM
 
 _REFUSALS = {
-    400: "The body is not JSON, or JSON that could be read in two ways.",
+    400: "The body is not JSON, or is ambiguous JSON.",
     401: "No token, or one that is unknown, expired or revoked.",
-    403: "The token lacks the scope, or a page of another origin asks.",
-    404: "There is nothing of this name.",
+    403: "The token lacks the scope, or the request is from a page of another origin.",
+    404: "No resource has this name.",
     408: "The body took too long to arrive.",
-    409: "It contradicts what the journal holds: a step out of order, or other numbers under the same step or key.",
+    409: "The post contradicts the journal: a step out of order, or other numbers for the same step or key.",
     413: "The body is too large.",
-    415: "The body is not announced as application/json.",
+    415: "The content type is not application/json.",
     422: "A value is missing, unknown or out of range; the message says which and what to pass.",
     429: "Too many requests; Retry-After says when.",
     503: "Busy, damaged or stopped; the message says which.",
@@ -30,7 +30,7 @@ _STORED = (409, 503, 507)
 
 
 def document(limits: Limits, *, tokens: bool) -> dict[str, Any]:
-    """tokens: whether any are asked for."""
+    """tokens: whether requests need a token."""
     schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if tokens else {}
     return {
         "openapi": "3.1.0",
@@ -38,7 +38,7 @@ def document(limits: Limits, *, tokens: bool) -> dict[str, Any]:
             "title": "nashcast",
             "version": __version__,
             "description": "Federations of forecasters behind HTTP, one for each stream. Observation n reveals the "
-            "target of step n and brings the inputs known then; the forecast that stands afterwards is of the target "
+            "target of step n and brings the inputs known then; the forecast after it is for the target "
             f"of step n + 1 and the steps after it. A body has at most {limits.body} bytes. `at` is seconds since "
             "1970, `time` is ISO 8601.",
         },
@@ -55,17 +55,17 @@ def _numbers(null: bool) -> dict[str, Any]:
 
 
 def _posted() -> dict[str, Any]:
-    """Schemas of what is posted."""
+    """Schemas of request bodies."""
     step = {"type": "integer", "minimum": 0, "maximum": LARGEST_STEP}
     target = _numbers(null=False)
     maybe_target = {"anyOf": [target, {"type": "null"}]}
-    key = {"type": ["string", "null"], "pattern": f"^[!-~]{{1,{LONGEST_KEY}}}$", "description": "Your own name for it."}
+    key = {"type": ["string", "null"], "pattern": f"^[!-~]{{1,{LONGEST_KEY}}}$", "description": "Idempotency key."}
     observation = {
         "type": "object",
         "properties": {
-            "x": _numbers(null=True) | {"description": "Inputs known at this step; null: missing."},
-            "y": maybe_target | {"description": "Target of this step; null: not known yet."},
-            "step": {"anyOf": [step, {"type": "null"}], "description": "One more than the last; left out: the next."},
+            "x": _numbers(null=True) | {"description": "Inputs known at this step; null if missing."},
+            "y": maybe_target | {"description": "Target of this step; null if not known yet."},
+            "step": {"anyOf": [step, {"type": "null"}], "description": "Last step + 1 (default: the next step)."},
             "key": key,
             "time": {
                 "anyOf": [
@@ -73,7 +73,7 @@ def _posted() -> dict[str, Any]:
                     {"type": "string", "format": "date-time"},
                     {"type": "null"},
                 ],
-                "description": "When it was: seconds since 1970, or ISO 8601 with an offset.",
+                "description": "Time of the observation: seconds since 1970, or ISO 8601 with an offset.",
             },
         },
         "required": ["x", "y"],
@@ -121,21 +121,21 @@ def _paths() -> dict[str, Any]:
             schema["default"] = default
         return {"name": name, "in": "query", "description": text, "schema": schema}
 
-    limit = whole("limit", "At most so many.", 1, 1000, 100)
+    limit = whole("limit", "Maximum number of rows.", 1, 1000, 100)
     name = {"name": "name", "in": "path", "required": True, "schema": ref("SavePointName")}
     history = [
-        whole("from", "The first step; left out: the newest rows.", 0),
-        whole("to", "The last step.", 0),
+        whole("from", "First step (default: the newest rows).", 0),
+        whole("to", "Last step.", 0),
         limit,
         whole("every", "Only steps divisible by this.", 1, default=1),
     ]
-    log = [whole("after", "Only what has a larger id; left out: the newest.", 0), limit]
+    log = [whole("after", "Only rows with a larger id (default: the newest).", 0), limit]
     wait = {
-        "name": "wait", "in": "query", "description": "Seconds to wait for the forecast after what is posted.",
+        "name": "wait", "in": "query", "description": "Seconds to wait for the forecast that follows the post.",
         "schema": {"type": "number", "minimum": 0, "maximum": 60, "default": 0},
     }  # fmt: skip
     replay = {
-        "name": "replay", "in": "query", "description": "Compute everything again if settings forecast otherwise.",
+        "name": "replay", "in": "query", "description": "Recompute everything if the settings change the forecasts.",
         "schema": {"type": "boolean", "default": False},
     }  # fmt: skip
     stream = {"name": "stream", "in": "path", "required": True, "schema": ref("StreamName")}
@@ -143,9 +143,9 @@ def _paths() -> dict[str, Any]:
     own = {
         "": {
             "get": get("stream", "One stream: state, errors, settings. Scope read.", "Stream", 404),
-            "put": post("make", "Make or change it. Scope admin.", "StreamSettings", "StreamMade", 200, 201, 404,
+            "put": post("make", "Create or change it. Scope admin.", "StreamSettings", "StreamMade", 200, 201, 404,
                         *_BODY, *_STORED) | {"parameters": [replay]},
-            "delete": post("remove", "Remove it with all it has. Scope admin.", None, "StreamRemoved", 200, 404,
+            "delete": post("remove", "Remove a stream and all its data. Scope admin.", None, "StreamRemoved", 200, 404,
                            *_STORED),
         },
         "/observations": {
@@ -156,14 +156,14 @@ def _paths() -> dict[str, Any]:
             "post": post("label", "Post missing targets. Scope write.", "Labels", "Receipt", 200, 404, *_BODY,
                          *_STORED) | {"parameters": [wait]},
         },
-        "/forecast": {"get": get("forecast", "The forecast that stands. Scope read.", "Forecast", 404, 503)},
-        "/agents": {"get": get("agents", "Who takes part, and how well. Scope read.", "Agents", 404, 503)},
+        "/forecast": {"get": get("forecast", "The current forecast. Scope read.", "Forecast", 404, 503)},
+        "/agents": {"get": get("agents", "Agents, their states, weights and errors. Scope read.", "Agents", 404, 503)},
         "/status": {"get": get("status", "Errors, games, settings. Scope read.", "Status", 404, 503)},
         "/history": {
-            "get": get("history", "Steps of the past. Scope read.", "History", 404, 422, 503)
+            "get": get("history", "Past steps. Scope read.", "History", 404, 422, 503)
             | {"parameters": history}
         },
-        "/log": {"get": get("log", "What happened. Scope read.", "Log", 404, 422, 503) | {"parameters": log}},
+        "/log": {"get": get("log", "The stream's log. Scope read.", "Log", 404, 422, 503) | {"parameters": log}},
         "/events": {"get": get("events", "Server-sent events. Scope read.", "text/event-stream", 404, 503)},
         "/savepoints": {
             "get": get("savePoints", "The save points. Scope read.", "SavePoints", 404, 503),
@@ -171,19 +171,19 @@ def _paths() -> dict[str, Any]:
         },
         "/savepoints/{name}": {
             "parameters": [name],
-            "delete": post("drop", "Delete it. Scope admin.", None, "SavePointMade", 200, 404, 422, *_STORED),
+            "delete": post("drop", "Delete a save point. Scope admin.", None, "SavePointMade", 200, 404, 422, *_STORED),
         },
         "/savepoints/{name}/restore": {
             "parameters": [name],
             "post": post(
-                "restore", "Go back to it: what came after is withdrawn. Scope admin.", None, "Restored",
+                "restore", "Restore a save point: later entries are withdrawn. Scope admin.", None, "Restored",
                 200, 404, 422, *_STORED,
             ),
         },
     }  # fmt: skip
     return {
-        "/healthz": {"get": get("healthz", "Whether the process lives.", "Alive", public=True)},
-        "/readyz": {"get": get("readyz", "Whether observations are taken.", "Ready", 503, public=True)},
+        "/healthz": {"get": get("healthz", "Whether the process runs.", "Alive", public=True)},
+        "/readyz": {"get": get("readyz", "Whether observations are accepted.", "Ready", 503, public=True)},
         "/metrics": {"get": get("metrics", "Figures for Prometheus. Scope read.", "text/plain", 503)},
         "/v1/openapi.json": {"get": get("openapi", "This document.", None, public=True)},
         "/v1/streams": {"get": get("streams", "Every stream. Scope read.", "Streams")},

@@ -1,4 +1,4 @@
-"""Schemas of what the service answers."""
+"""Schemas of responses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def ref(name: str) -> dict[str, str]:
 
 
 def _closed(optional: tuple[str, ...] = (), **properties: dict[str, Any]) -> dict[str, Any]:
-    """An object with these names, all of them there unless optional, and no others."""
+    """An object with exactly these names, all required unless optional."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

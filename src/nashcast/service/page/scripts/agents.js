@@ -1,4 +1,4 @@
-// Whom to trust: the agents, the most useful first, with their states, weights and errors.
+// Table of agents, the most useful first, with their states, weights and errors.
 
 import { element, spark } from "./chart.js";
 import { NONE, ago, fixed, moment, number } from "./format.js";
@@ -7,7 +7,7 @@ import { VERDICTS, trust } from "./words.js";
 
 const COLOURS = 6, DASHES = 4, SPARK = 60;
 
-// The same for an agent wherever it is drawn.
+// Line style of an agent, the same in all charts.
 export const look = (i) => `c${i % COLOURS} d${Math.floor(i / COLOURS) % DASHES}`;
 
 export class Agents {
@@ -48,7 +48,7 @@ export class Agents {
     this.#body.replaceChildren(...this.#rows.map((row) => row.line));
   }
 
-  // What the service says of each. persistence: its mean squared error over the same steps.
+  // Updates the table from the service's data. persistence: its mean squared error over the same steps.
   show(agents, persistence) {
     this.#told = agents;
     agents.forEach((agent, i) => {
@@ -74,7 +74,7 @@ export class Agents {
     this.tick();
   }
 
-  // The order changes when the page opens and when an agent goes or comes, not while one reads.
+  // The order changes only when the page opens and when an agent leaves or returns.
   #rank() {
     const states = this.#told.map((agent) => `${agent.state === "in"} ${agent.rank === null}`).join();
     if (states === this.#sorted || this.#told.length !== this.#rows.length) return;
@@ -109,7 +109,7 @@ export class Agents {
     put("weight-sum", fixed(weights.reduce((a, b) => a + b, 0)));
   }
 
-  // Time passes also where nothing happens.
+  // Updates relative times also without events.
   tick() {
     this.#told.forEach((agent, i) => {
       const cell = this.#rows[i]?.cells.why;

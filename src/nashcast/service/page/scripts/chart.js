@@ -1,11 +1,11 @@
-// Lines and bands over steps, in SVG. Nothing here knows what they mean.
+// Lines and bands over steps, in SVG, independent of their meaning.
 
 import { number } from "./format.js";
 import { dateTicks } from "./times.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 24;
-const shared = new Set(); // charts that point at the same step together
+const shared = new Set(); // charts with a common pointer
 
 export function element(name, attributes = {}, parent = null) {
   const made = document.createElementNS(SVG, name);
@@ -14,7 +14,7 @@ export function element(name, attributes = {}, parent = null) {
   return made;
 }
 
-// A path through points; a gap where a value is missing, a dot where it stands alone.
+// A path through points; a gap where a value is missing, a dot for an isolated value.
 export function path(xs, ys) {
   let found = "", pen = false;
   for (let i = 0; i < ys.length; i++) {
@@ -94,9 +94,9 @@ export class Chart {
     shared.add(this);
   }
 
-  // steps: of each row.   lines: {name, look, values}.   bands: {look, low, high}.   dots: {look, step, value}.
-  // include: values the scale must reach.   log: whether it is one of ratios.   to: the last step of the axis.
-  // line: times of steps, for dates along the axis.   now: the step after which nothing has happened yet.
+  // steps: step of each row.   lines: {name, look, values}.   bands: {look, low, high}.   dots: {look, step, value}.
+  // include: values the scale must contain.   log: logarithmic scale.   to: the last step of the axis.
+  // line: times of steps, for dates along the axis.   now: the last observed step.
   draw(content) {
     this.#drawn = content;
     this.#keys(content.lines);
@@ -151,7 +151,7 @@ export class Chart {
     const values = [...include, ...dots.map((dot) => dot.value)];
     for (const line of lines) values.push(...line.values);
     const kept = values.filter((value) => value !== null && Number.isFinite(value) && !(log && value <= 0));
-    // Bands may be far too wide at first: all but the widest few count.
+    // Bands may be far too wide at first: the widest few are ignored.
     for (const band of bands) {
       for (const [side, share] of [[band.low, 0.04], [band.high, 0.96]]) {
         const known = side.filter((value) => value !== null).sort((a, b) => a - b);
@@ -179,7 +179,7 @@ export class Chart {
     if (rule !== undefined && !across.includes(rule)) {
       element("line", { x1: LEFT, x2: width - RIGHT, y1: y(rule), y2: y(rule), class: "rule" }, group);
     }
-    let taken = -Infinity; // where the label before ends
+    let taken = -Infinity; // end of the previous label
     for (const { at, text: words } of along) {
       const half = 3.2 * words.length, place = Math.max(x(at), half);
       if (place - half < taken + 8) continue;
@@ -236,7 +236,7 @@ export class Chart {
     return best;
   }
 
-  // noted: whether the numbers are shown beside the pointer, too.
+  // noted: whether to show the numbers at the pointer.
   point(step, noted) {
     this.#at = step;
     this.#note.hidden = !noted || step === null;
@@ -264,7 +264,7 @@ export class Chart {
   }
 }
 
-// As many digits as tell the ticks apart.
+// As many digits as needed to distinguish the ticks.
 function tidy(at, all) {
   const gap = Math.min(...all.slice(1).map((other, i) => Math.abs(other - all[i])));
   const size = Math.max(...all.map(Math.abs));

@@ -1,4 +1,4 @@
-// All streams in one table: asked for every two seconds, changed in place, sorted and searched here.
+// Table of all streams: polled every two seconds, updated in place, sorted and searched here.
 
 import { element } from "./chart.js";
 import { NONE, ago, number, whole } from "./format.js";
@@ -9,10 +9,10 @@ import { against, alarms, covered, good, rmseRatio } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const EVERY = 2000;
-// What a column is sorted by; null goes last in either order.
+// Sort key of each column; null is last in either order.
 const KEYS = {
   name: (row) => row.name,
-  // Failed first, then those with alarms.
+  // Failed streams first, then those with alarms.
   state: (row) => (row.state === "failed" ? 0 : row.alarms.length ? 1 : row.state === "loading" ? 2 : 3),
   rmse: (row) => row.rmse,
   error: (row) => row.against_persistence,
@@ -23,12 +23,12 @@ const KEYS = {
   absent: (row) => row.absent,
   at: (row) => row.at,
 };
-const lines = new Map(); // by name: the row's element, its cells, and what they show
+const lines = new Map(); // by name: the row's element, its cells and their contents
 let rows = [], sorted = { key: "name", down: false }, timer = 0;
 
 const widest = (row) => row.coverage.at(-1) ?? null;
 
-// How far the achieved coverage is from the nominal one.
+// Difference of achieved and nominal coverage.
 function gap(row) {
   const found = widest(row);
   return found === null || found.achieved === null ? null : Math.abs(found.achieved - found.nominal);

@@ -1,4 +1,4 @@
-// Numbers and times as people read them; a dash where there is none.
+// Formats numbers and times; a dash where there is none.
 
 export const NONE = "–";
 const MINUS = "\u2212";
@@ -16,7 +16,7 @@ export function number(value, digits = 4) {
   return text.replace(/-/g, MINUS);
 }
 
-// Several numbers with the decimals of the largest, so that they can be told apart at a glance.
+// Formats several numbers with the decimals of the largest, for comparison.
 export function alike(values, digits = 4) {
   const known = values.filter((value) => Number.isFinite(value) && value !== null);
   const size = Math.max(...known.map(Math.abs), 0);
@@ -32,7 +32,7 @@ export const fixed = (value, digits = 3) =>
 
 export const whole = (value) => (value === null || value === undefined ? NONE : value.toLocaleString("en"));
 
-// A ratio near 1 by its digits, a wild one by its size.
+// Fixed decimals for a ratio below 1000, significant digits above.
 export const ratio = (value) => (value !== null && value < 1000 ? fixed(value) : number(value, 3));
 
 export function ago(seconds) {

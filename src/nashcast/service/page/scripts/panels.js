@@ -1,4 +1,4 @@
-// Tiles, games, log and settings: what is not drawn over steps.
+// Tiles, games, log and settings: everything except charts.
 
 import { NONE, alike, clock, moment, number, percent, ratio, whole } from "./format.js";
 import { date } from "./times.js";
@@ -34,7 +34,7 @@ export function showStatus(status) {
   put("name", name);
   document.title = `${name} – nashcast`;
   at("alarms").hidden = !status.alarms.length;
-  put("alarms", status.alarms.length ? `Look at this stream: ${alarms(status.alarms)}. What happened says since when.` : "");
+  put("alarms", status.alarms.length ? `Alarms: ${alarms(status.alarms)}. See the log for details.` : "");
   const coverage = [...status.coverage].reverse().map(covered);
   put("coverage", coverage[0] ?? NONE);
   put("coverage-words", coverage.slice(1).join(", "));
@@ -68,7 +68,7 @@ export function showStatus(status) {
   put("error-together", root(scores.recent.mse));
   put("window", `last ${settings.serve.window}`);
   put("version", status.version);
-  const retained = status.journal.retain === null ? "" : `, the last ${whole(status.journal.retain)} steps kept`;
+  const retained = status.journal.retain === null ? "" : `, the last ${whole(status.journal.retain)} steps stored`;
   put("journal", ` · journal: ${whole(status.journal.entries)} entries${retained}`);
   showSettings(settings);
 }

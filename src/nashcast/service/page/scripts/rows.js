@@ -1,8 +1,8 @@
-// The steps that are shown: from the history, then from events as they come; of wide ranges only every so many-th.
+// The displayed steps: from the history, then from events; wide ranges are thinned to every n-th step.
 
 import { ask } from "./service.js";
 
-// Rows of a wide range, about; and how many may come together before it is thinned again.
+// Approximate number of rows of a wide range, and number at which it is thinned again.
 const WANTED = 800, MOST = 1700;
 const PAGE = 1000;
 
@@ -12,12 +12,12 @@ export class Rows {
   #loading = 0;
   #waiting = [];
   range = { last: 500 };
-  begun = false; // whether there is a forecast to ask for
+  begun = false; // whether there is a forecast to query
   every = 1;
-  newest = null; // the step that the present forecast is of
-  standing = null; // that forecast, whatever the range
+  newest = null; // step of the current forecast
+  standing = null; // the current forecast, independent of the range
 
-  // Asks for the whole range anew. Events that come meanwhile are taken in afterwards.
+  // Queries the whole range. Events that arrive meanwhile are applied afterwards.
   async load() {
     const mine = ++this.#loading;
     this.#waiting = [];
@@ -47,7 +47,7 @@ export class Rows {
       at = part.next;
     }
     if (every > 1 && to === newest) {
-      // The end of a line is where it is now, on the grid or not.
+      // The newest row is always included, on the grid or not.
       const end = await ask("history", { from: Math.max(0, newest - 1), to: newest, limit: 2 });
       for (const row of end.rows) rows.set(row.step, row);
     }
@@ -62,7 +62,7 @@ export class Rows {
     return [first.rows[0]?.step ?? 0, newest];
   }
 
-  // Takes in an event. Returns whether the history must be asked, since something is not in it.
+  // Applies an event. Returns whether the history must be queried again: steps are missing, withdrawn or too many.
   merge(message) {
     const { targets, forecasts, skipped, log } = message;
     if (this.#loading) {
@@ -83,7 +83,7 @@ export class Rows {
     if (message.standing) this.standing = message.standing;
     for (const { step, at, time, target, late } of targets) {
       const row = this.#rows.get(step), next = this.#rows.get(step + 1);
-      // A late target comes without the time of its step.
+      // A late target has no time of its step.
       if (row !== undefined) Object.assign(row, { at, target, late, time: time ?? row.time });
       if (next !== undefined) next.persistence = target;
     }

@@ -1,8 +1,8 @@
-// The service behind this page: requests with the token, and its events for as long as the page is open.
+// Client of the service: requests with the token, and its events while the page is open.
 
-const KEPT = "nashcast-token";
-// Seconds: without a word after which the line counts as broken, and between two tries at first and at most.
-const SILENCE = 40, FIRST = 0.5, MOST = 8;
+const TOKEN_KEY = "nashcast-token";
+// Seconds: silence after which the connection counts as broken, and first and longest back-off.
+const SILENCE_S = 40, BACKOFF_S = 0.5, MAX_BACKOFF_S = 8;
 
 export class Refused extends Error {
   constructor(status, message) {
@@ -12,10 +12,10 @@ export class Refused extends Error {
 }
 
 export const token = {
-  get: () => sessionStorage.getItem(KEPT),
-  set: (secret) => sessionStorage.setItem(KEPT, secret),
-  forget: () => sessionStorage.removeItem(KEPT),
-  // Handed over in the address: taken out of it at once, so that it is neither seen nor kept with it.
+  get: () => sessionStorage.getItem(TOKEN_KEY),
+  set: (secret) => sessionStorage.setItem(TOKEN_KEY, secret),
+  forget: () => sessionStorage.removeItem(TOKEN_KEY),
+  // A token in the address is removed from it at once, so that it is neither displayed nor stored in the history.
   take() {
     const given = new URLSearchParams(location.hash.slice(1)).get("token");
     if (given === null) return;
@@ -33,7 +33,7 @@ async function request(path, options = {}) {
   throw new Refused(answer.status, told?.error?.message ?? `the service answered ${answer.status}`);
 }
 
-// The stream whose page this is; on the page of all streams there is none.
+// This page's stream; null on the page of all streams.
 const here = location.pathname.match(/^(.*\/)streams\/([^/]+)$/);
 const base = here ? `../v1/streams/${here[2]}/` : "v1/";
 
@@ -45,22 +45,22 @@ export async function ask(path, query = {}) {
 
 const pause = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
-// Calls told(kind, data) for each event and line("live" | "reconnecting" | "ended", why) as the line changes.
-// Ends when the service refuses: who has another token calls it again.
+// Calls told(kind, data) for each event and line("live" | "reconnecting" | "ended", why) when the connection changes.
+// Throws when the service refuses the token; call it again with another token.
 export async function follow(told, line) {
-  let wait = FIRST, ended = null;
+  let wait = BACKOFF_S, ended = null;
   for (;;) {
     const stop = new AbortController();
     let timer;
     const heard = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => stop.abort(), SILENCE * 1000);
+      timer = setTimeout(() => stop.abort(), SILENCE_S * 1000);
     };
     try {
       heard();
       const answer = await request(`${base}events`, { signal: stop.signal });
       for await (const [kind, data] of events(answer.body, heard)) {
-        wait = FIRST;
+        wait = BACKOFF_S;
         if (kind === "hello") {
           ended = null;
           line("live");
@@ -78,11 +78,11 @@ export async function follow(told, line) {
       clearTimeout(timer);
       stop.abort();
     }
-    // A service that was stopped may be started again.
+    // A stopped service may be restarted.
     if (ended) line("ended", ended);
     else line("reconnecting");
     await pause(wait * (0.75 + 0.5 * Math.random()));
-    wait = Math.min(2 * wait, MOST);
+    wait = Math.min(2 * wait, MAX_BACKOFF_S);
   }
 }
 

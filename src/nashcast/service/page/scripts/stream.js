@@ -1,4 +1,4 @@
-// The page: asks the service, follows its events, and draws what is new, at most once a frame.
+// The page of a stream: queries the service, follows its events, and draws updates at most once a frame.
 
 import { Agents, look } from "./agents.js";
 import { Chart } from "./chart.js";
@@ -12,18 +12,18 @@ import { date, timeAt, timeline } from "./times.js";
 
 const at = (id) => document.getElementById(id);
 const LINES = { live: "live", reconnecting: "reconnecting", ended: "ended" };
-// Milliseconds: least between two looks at scores and agents, and most.
+// Milliseconds: shortest and longest time between two queries of scores and agents.
 const OFTEN = 700, SELDOM = 5000;
 
 const rows = new Rows(), agents = new Agents(), log = new Log();
 let names = [], coverages = [], k = 0, looked = 0, planned = 0, dirty = false;
 
-// Times of steps, if observations have them; and the steps that are forecast now, beyond the last row.
+// Times of steps, if observations have them; and the forecast steps beyond the last row.
 let times = null, ahead = [];
 const row = (step) => rows.all.find((each) => each.step === step) ?? later(step);
 const placed = (step) => (times === null ? [["step", whole(step)]] : [["step", whole(step)], ["time", date(timeAt(times, step))]]);
 
-// A step of the path as a row of the history is.
+// A step of the path in the form of a history row.
 function later(step) {
   const found = ahead.find((each) => each.step === step);
   return { step, target: null, forecast: found?.forecast, bounds: found?.bounds.map(({ lower, upper }) => [lower, upper]), weights: null, absent: {} };
@@ -51,13 +51,13 @@ function draw() {
   const of = (what) => all.map((each) => each[what]?.[k] ?? null);
   const bound = (c, side) => all.map((each) => each.bounds?.[c]?.[side][k] ?? null);
   const last = all.at(-1), present = rows.standing;
-  // The path goes on from the newest row, where that is in the range.
+  // The path continues from the newest row if that is in the range.
   ahead = present !== null && last?.step === present.step ? present.path.slice(1) : [];
   times = timeline([...all.map((each) => [each.step, each.time ?? (each.step === present?.step ? present.time : null)]), ...ahead.map((each) => [each.step, each.time])]);
   const none = all.map(() => null), beyond = ahead.map(() => null), every = [...steps, ...ahead.map((each) => each.step)];
   const shade = (c) => `band${c === coverages.length - 1 ? 0 : 1}`;
   const bands = coverages.map((_, c) => ({ look: shade(c), low: [...bound(c, 0), ...beyond], high: [...bound(c, 1), ...beyond] })).reverse();
-  // From the newest row on, so that nothing is missing in between.
+  // Starts at the newest row, so that there is no gap.
   const from = none.length - 1, join = (values, later) => [...none.slice(1), ...values.slice(from), ...later];
   if (ahead.length) {
     bands.push(...coverages.map((_, c) => ({
@@ -104,12 +104,12 @@ async function load() {
       at("trouble").textContent = error.message;
       at("trouble").hidden = false;
     }
-    return; // a broken line: what is missing is asked for when it is back
+    return; // the connection broke: missing rows are queried after reconnection
   }
   redraw();
 }
 
-// Scores, games and agents' states, soon: what comes until then is in the same answer.
+// Schedules a query of scores, games and agents' states; changes until then are included.
 function lookSoon() {
   if (!planned) planned = setTimeout(lookNow, Math.max(0, looked + OFTEN - Date.now()));
 }
@@ -123,10 +123,10 @@ async function lookNow() {
     showStatus(status);
     agents.show(told.agents, status.scores.recent.persistence_mse);
     at("trouble").hidden = status.ready;
-    if (!status.ready) at("trouble").textContent = status.why ?? "Observations are not taken at present: /readyz says why.";
+    if (!status.ready) at("trouble").textContent = status.why ?? "Observations are not accepted at present: /readyz says why.";
     targets(status.settings.serve.y_dim);
     put("now", status.step === null ? "no observation yet" : `step ${whole(status.step)}`);
-  } catch { /* the line says it */ }
+  } catch { /* the connection status shows it */ }
 }
 
 function targets(count) {

@@ -1,4 +1,4 @@
-// Tabs: one panel at a time, chosen by pointer or arrow keys, named in the address so that it can be linked to.
+// Tabs: one panel at a time, selected by pointer or arrow keys; its name in the address makes it linkable.
 
 export function wireTabs(list, shown = () => {}) {
   const tabs = [...list.querySelectorAll("[role=tab]")];

@@ -1,4 +1,4 @@
-// Before anything is drawn, so that the page does not flash in the wrong colours.
+// Runs before the first paint, so that the page does not flash in the wrong colours.
 "use strict";
 {
   const chosen = localStorage.getItem("nashcast-theme");

@@ -1,4 +1,4 @@
-// The button that goes through the system's colours, light and dark ones, and remembers the choice.
+// The button that switches between system, light and dark colours and stores the choice.
 
 import { put } from "./panels.js";
 

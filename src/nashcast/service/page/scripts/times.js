@@ -1,4 +1,4 @@
-// Dates along an axis of steps. Times are those of the reader's clock.
+// Dates along an axis of steps, in the browser's time zone.
 
 const S = 1000, MIN = 60 * S, H = 60 * MIN, DAY = 24 * H;
 const SHORT = [1, 2, 5, 10, 15, 30].map((n) => n * S).concat([1, 2, 5, 10, 15, 30].map((n) => n * MIN), [1, 2, 3, 6, 12].map((n) => n * H));
@@ -23,7 +23,7 @@ export function timeline(pairs) {
   return steps.length > 1 ? { steps, times } : null;
 }
 
-// The value of ys where xs, which increase, are x; beyond the ends the last line goes on.
+// Linear interpolation of ys at x over increasing xs; extrapolates beyond the ends.
 function between(xs, ys, x) {
   let low = 0, high = xs.length - 1;
   while (high - low > 1) {
@@ -36,14 +36,14 @@ function between(xs, ys, x) {
 
 export const timeAt = ({ steps, times }, step) => between(steps, times, step);
 
-// Ticks {at, text} at round times from one step to another, about as many as wanted.
+// Ticks {at, text} at round times from one step to another, about `wanted` of them.
 export function dateTicks(line, first, last, wanted) {
   const from = timeAt(line, first), to = timeAt(line, last), raw = (0.8 * (to - from)) / Math.max(wanted, 1);
   const place = (ms) => between(line.times, line.steps, ms);
   const unit = SHORT.find((each) => each >= raw);
   const found = [];
   if (unit !== undefined) {
-    // Counted from local midnight, so that ticks fall on whole hours of the reader's clock.
+    // Counted from local midnight, so that ticks fall on whole local hours.
     const day = new Date(from);
     day.setHours(0, 0, 0, 0);
     for (let ms = day.getTime() + Math.ceil((from - day.getTime()) / unit) * unit; ms <= to; ms += unit) {

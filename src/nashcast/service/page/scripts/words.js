@@ -1,4 +1,4 @@
-// What figures mean, in the same words on every page.
+// Descriptions of figures, shared by all pages.
 
 import { NONE, number } from "./format.js";
 
@@ -17,7 +17,7 @@ export function against(ratio) {
 // Which colour a comparison has: "false" is red.
 export const good = (ratio) => (ratio === null ? "" : String(ratio <= 1.005));
 
-// Achieved beside nominal coverage.
+// Achieved and nominal coverage.
 export function covered({ nominal, achieved }) {
   const of = `of ${Number((100 * nominal).toFixed(1))} %`;
   return achieved === null ? `${NONE} ${of}` : `${(100 * achieved).toFixed(achieved > 0.985 || nominal > 0.985 ? 1 : 0)} ${of}`;
@@ -27,11 +27,11 @@ export function covered({ nominal, achieved }) {
 const ALARMS = { errors: "errors jump", intervals: "intervals miss", coverage: "coverage off", agents: "agent gone" };
 export const alarms = (raised) => raised.map((name) => ALARMS[name] ?? name).join(", ");
 
-// How far to rely on an agent: a verdict, and what the federation would lose without it.
+// Trust in an agent: a verdict, and the change of the error without it.
 export function trust({ state, loss_without: loss }) {
   if (state !== "in") return ["not there", ""];
   if (loss === null) return ["not known yet", ""];
-  // Of the root mean squared error; the service tells it of the mean squared one.
+  // Change of the root mean squared error; the service reports that of the mean squared error.
   const change = Math.sqrt(Math.max(0, 1 + loss)) - 1;
   if (change >= 0.005) return [change >= 0.05 ? "relied on" : "helps", `error ${share(change)} larger without it`];
   if (change > -0.005) return ["makes no difference", ""];
