@@ -21,7 +21,7 @@ from nashcast.remote.broker.enrolling.enrolment import read
 from nashcast.remote.broker.enrolling.invitations import waiting
 from nashcast.remote.broker.files import write_whole
 from nashcast.remote.hub.desk import broker_and_desk
-from nashcast.remote.hub.hub import LOOK, Hub
+from nashcast.remote.hub.hub import POLL_S, Hub
 from nashcast.remote.hub.lookback.step_log import StepLog
 from nashcast.remote.owner.warm_up import warm_up
 from nashcast.runs.single_run import Outcome, error_of, outcome_of
@@ -107,7 +107,7 @@ def _come(config: HubConfig, say: Say) -> tuple[str, ...] | None:
         if not told:
             say(f"waiting up to {config.wait:g} s for {', '.join(sorted(missing))} (invited)")
         told = True
-        time.sleep(LOOK)
+        time.sleep(POLL_S)
 
 
 def _wait(hub: Hub, seconds: float, say: Say) -> None:

@@ -119,7 +119,7 @@ def test_who_is_not_connected_costs_no_deadline(bus, agents):
 
 
 def test_a_blink_of_one_who_has_just_answered_is_no_absence(bus, agents, monkeypatch):
-    monkeypatch.setattr(bus_module, "LOOKS", 500)  # a busy machine may take longer to bring it back
+    monkeypatch.setattr(bus_module, "RETRIES", 500)  # a busy machine may take longer to bring it back
     agents.add("a", echo("a"))
     assert bus.exchange({"a": b"1"}, deadline=30.0) == {"a": b"a got 1"}
     agents.remove("a")
@@ -248,7 +248,7 @@ def test_a_broker_that_comes_back_is_waited_for_and_nobody_is_late(running, bus,
 
 
 def test_a_broker_that_stays_away_is_given_up_with_a_remedy(running, bus, monkeypatch):
-    monkeypatch.setattr(bus_module, "OUTAGE", 0.3)
+    monkeypatch.setattr(bus_module, "OUTAGE_S", 0.3)
     running.stop()
     with pytest.raises(NashcastError, match=r"has been away for 0\.3 s\. Start it; then start the hub again"):
         bus.exchange({"a": b""}, 0.1)

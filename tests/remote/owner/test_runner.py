@@ -103,14 +103,14 @@ def test_what_was_missed_is_looked_for_until_the_broker_is_back(monkeypatch):
         return [np.ones(3)] * (last - first + 1)
 
     monkeypatch.setattr(runner_module, "missed_inputs", missed)
-    monkeypatch.setattr(runner_module, "AGAIN", 0.001)
+    monkeypatch.setattr(runner_module, "RETRY_S", 0.001)
     runner = Runner(make_agents(1)[0], "nats://127.0.0.1:1/tide", key="")
     served(runner, [Message(turns_of(None, 1)[0][0])])
     runner._ended = None
     assert len(asyncio.run(runner._caught_up(3, 5))) == 3
     assert tries == [("tide", 7, 3, 5)] * 4
     tries.clear()
-    monkeypatch.setattr(runner_module, "CATCH_UP", -1.0)
+    monkeypatch.setattr(runner_module, "CATCH_UP_S", -1.0)
     with pytest.raises(nc.NashcastError, match="away"):
         asyncio.run(runner._caught_up(3, 5))
 

@@ -1,1 +1,1 @@
-"""The broker, its rules, and who may take part."""
+"""The broker, its rules, and enrolment."""

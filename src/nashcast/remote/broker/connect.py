@@ -1,4 +1,4 @@
-"""A connection to the broker, for the hub and for agents: who one is, TLS, and coming back after every interruption."""
+"""A connection to the broker, for the hub and for agents: identity, TLS, and reconnection after interruptions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from nashcast.remote.broker.certificates.tls import Credentials
 from nashcast.remote.broker.files import needed
 
 log = logging.getLogger("nashcast.remote")
-# Seconds between two tries, for one of them, and until a silent broker is given up and looked for again. One may take
-# all of its time: asyncio does not notice that a broker dies between the first bytes and TLS.
-WAIT, DIAL, PING = 0.25, 2, 5
+# Delay between attempts, timeout of one attempt, and interval of pings that detect a silent broker. An attempt may take
+# its whole timeout: asyncio does not notice that a broker dies between the first bytes and TLS.
+RETRY_S, DIAL_TIMEOUT_S, PING_S = 0.25, 2, 5
 Notice = Callable[[], Awaitable[None]]
 
 
@@ -35,11 +35,11 @@ async def connect(
     on_reconnect: Notice | None = None,
     on_close: Notice | None = None,
 ) -> Any:
-    """A connected client of nats-py. It comes back by itself, for ever, unless its key is refused: then it is closed.
+    """A connected client of nats-py. It reconnects without limit, unless its key is refused: then it is closed.
 
-    name: the agent's, or "hub".   tls: a folder with `ca.pem`, `NAME.pem` and `NAME-key.pem`; with it, nothing is sent
-    but over TLS.   patience: seconds to go on while there is no broker, or while it still holds an earlier connection.
-    on_reconnect, on_close: called when it has come back, with its subscriptions, and when it is closed for good.
+    name: of the agent, or "hub".   tls: a folder with `ca.pem`, `NAME.pem` and `NAME-key.pem`; with it, everything is
+    sent over TLS.   patience: seconds to retry while there is no broker, or while it still has an earlier connection.
+    on_reconnect, on_close: called after reconnection, with its subscriptions, and after the final close.
     """
     _check_url(url)
     credentials = None if tls is None else Credentials(tls, name)
@@ -54,19 +54,19 @@ async def connect(
             await client.connect(
                 url, name=name, nkeys_seed_str=seed, inbox_prefix=f"_INBOX_{name}", tls=context,
                 tls_handshake_first=context is not None or url.startswith("tls"), allow_reconnect=True,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=WAIT, connect_timeout=DIAL, ping_interval=PING, max_outstanding_pings=2,
+                max_reconnect_attempts=-1, reconnect_time_wait=RETRY_S, connect_timeout=DIAL_TIMEOUT_S,
+                ping_interval=PING_S, max_outstanding_pings=2,
                 error_cb=line.failed, disconnected_cb=line.lost, reconnected_cb=line.back, closed_cb=line.closed,
             )  # fmt: skip
             if client.is_connected:
                 break
-            # What nats-py makes of a broker that hangs up instead of answering.
+            # nats-py returns without a connection if the broker hangs up instead of answering.
             raise _Failed(f"the broker at {url} closed the connection. See its log.", final=False)
         except _Failed as failed:
             await _abandoned(client)
-            if failed.final or time.monotonic() + WAIT > tried_until:
+            if failed.final or time.monotonic() + RETRY_S > tried_until:
                 raise NashcastError(str(failed)) from None
-            await asyncio.sleep(WAIT)
+            await asyncio.sleep(RETRY_S)
         except BaseException:
             await _abandoned(client)
             raise
@@ -77,13 +77,13 @@ async def connect(
 
 @cache
 def _client_class() -> type:
-    """nats-py's client, kept from going deaf: it stops reading for good at a message whose headers it cannot read."""
+    """nats-py's client with a workaround: it would stop reading for good at a message with unreadable headers."""
 
     class Client(needed("nats").NATS):
         async def _process_headers(self, headers):
             try:
                 return await super()._process_headers(headers)
-            except Exception as error:  # anybody may have sent them; what is in the message is checked anyway
+            except Exception as error:  # headers are untrusted and not needed; the message itself is checked anyway
                 log.debug("headers that make no sense: %r", error)
                 return None
 
@@ -101,7 +101,7 @@ def _check_url(url: str) -> None:
 
 
 class _Failed(Exception):
-    """Why there is no connection. final: trying again would change nothing."""
+    """Why there is no connection. final: retrying is useless."""
 
     def __init__(self, message: str, final: bool):
         super().__init__(message)
@@ -109,7 +109,7 @@ class _Failed(Exception):
 
 
 class _Line:
-    """What happens to one connection, in the log; and, before there is one, raised."""
+    """Events of one connection: logged, or raised before the first connection."""
 
     def __init__(
         self,
@@ -128,11 +128,11 @@ class _Line:
         self._closing: asyncio.Task | None = None
 
     def context(self) -> ssl.SSLContext | None:
-        """For the next dial, from the files as they are now."""
+        """The TLS context for the next attempt, from the present files."""
         if self.credentials is not None:
             self.credentials.refresh()
             return self.credentials.context
-        # Our broker has an authority of its own: this says so at once.
+        # The federation's broker has its own authority: verification fails at once and the message says so.
         return ssl.create_default_context() if self.url.startswith("tls:") else None
 
     def _renew(self) -> None:
@@ -144,7 +144,7 @@ class _Line:
             raise self._reason(error)
         self._renew()  # nats-py dials again with what is in its options
         said = str(error) or type(error).__name__
-        if said != self._said:  # a broker that is away is away four times a second
+        if said != self._said:  # retries fail four times a second
             log.warning("%s: %s", self.name, said)
         self._said = said
         if _refused(error) and self._closing is None:
@@ -163,7 +163,7 @@ class _Line:
             await self.on_reconnect()
 
     async def _shut_out(self) -> None:
-        """Closed for good, said once: nats-py may hang on a connection that the broker has ended, and never say so."""
+        """Close for good, and report it once: nats-py may hang on a connection that the broker has ended."""
         await _abandoned(self.client)
         await self.closed()
 
@@ -199,13 +199,13 @@ class _Line:
                 told = f"{who} refuses the certificate of {self.name!r}: {why.rpartition('alert ')[2]}. {remedy}"
             else:
                 told = f"{who} and {self.name!r} do not agree on TLS: {why}. Check that both sides use it."
-            # A client that was too slow to begin TLS may be quicker the next time.
+            # A client that began TLS too late may be quicker the next time.
             return _Failed(told, final="wrong version" not in why)
         return _Failed(f"{who} cannot be reached: {said}. Check the address, and that the broker runs.", final=False)
 
 
 def _not_the_end_of_tls(record: logging.LogRecord) -> bool:
-    """Not what asyncio says, of no consequence, whenever nats-py ends a connection over TLS."""
+    """Filters a harmless warning of asyncio when nats-py ends a connection over TLS."""
     return "eof_received() has no effect when using ssl" not in record.getMessage()
 
 
@@ -214,8 +214,8 @@ def _refused(error: Exception) -> bool:
 
 
 async def _abandoned(client: Any) -> None:
-    """Close what never was a connection; nats-py waits for ever for the end of a TLS that did not begin."""
+    """Close a client without a connection; nats-py would wait for ever for the end of TLS that did not begin."""
     try:
-        await asyncio.wait_for(client.close(), WAIT)
+        await asyncio.wait_for(client.close(), RETRY_S)
     except Exception as error:
-        log.debug("closing a connection that never was: %r", error)
+        log.debug("closing a client without a connection: %r", error)

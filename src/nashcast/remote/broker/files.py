@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and private where they must be; and packages that may be missing."""
+"""Atomic file writes, private files, folder locks, and optional packages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_whole(path: Path, content: str | bytes, *, private: bool = False, over
     try:
         make_folder(path.parent)
         if not overwrite:
-            # Claimed before it is filled: of two writers at once, one gets the name.
+            # Created before it is filled: of two concurrent writers, one succeeds.
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             claimed = True
         _replace(path, data, 0o600 if private else 0o644)
@@ -51,7 +51,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    # Beside it first: a full disk or a crash leaves the old file as it was.
+    # Written to a temporary file first: a full disk or a crash leaves the old file unchanged.
     handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -78,7 +78,7 @@ def check_private(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, patience: float = 20.0) -> Iterator[None]:
-    """One at a time, over all processes: who reads, changes and writes a folder's files."""
+    """An exclusive lock on a folder, across processes, for reading, changing and writing its files."""
     import fcntl
 
     try:

@@ -1,4 +1,4 @@
-"""Names that become parts of subjects, accounts and file names: nothing in them may mean anything there."""
+"""Names that become parts of subjects, accounts and file names: special characters are refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-r"""The broker's rules: what nats-server is told about who may do what.
+r"""The broker's rules: the permissions of each party, as a configuration of nats-server.
 
-Every party has an account of its own, a space of subjects that nobody else sees; what passes between two accounts is
-listed, and nothing else passes. So an agent cannot name another's subjects, let alone use them; it cannot have the
-broker's replies sent to somebody else; and a second connection of an identity is refused, by its account's limit.
+Every party has an account of its own, a space of subjects that no other account sees; only listed messages pass between
+two accounts. So an agent cannot address another's subjects; it cannot direct the broker's replies to another party; and
+a second connection of an identity is refused by its account's limit.
 
 | | hub | agent NAME of federation F |
 |---|---|---|
@@ -12,7 +12,7 @@ broker's replies sent to somebody else; and a second connection of an identity i
 | `nc.F.steps`, kept in a stream | publishes | reads one by one or in batches: `$JS.API.DIRECT.GET.STREAM` |
 | `_INBOX_NAME.>` | | subscribes, for replies to itself; no other account has it |
 
-A guest with an invitation ID that is open may ask the desk, on `nc.F.join.ID`, and nothing else.
+A guest with an open invitation ID may only send requests to the desk, on `nc.F.join.ID`.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from nashcast.remote.broker.names import HUB
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, steps_subject, stream_name, tell_subject
 
 CONF, LOG, PID, STORE = "nats-server.conf", "nats-server.log", "nats-server.pid", "jetstream"
-# The authority's certificate and those of guests, while there are invitations.
+# The authority's certificate and those of guests with open invitations.
 TRUSTED = "trusted.pem"
 DESK = "desk"
 # Bytes of the longest message of a guest.
 _REQUEST = 16384
-# The broker's own prefix for the way back of a request from another account.
+# The broker's own prefix for replies to requests from another account.
 REPLIES = "_R_.>"
-# An agent needs four at a time.
+# Limit per agent, which needs four.
 _SUBSCRIPTIONS = 64
-# How long a question is open; one answer is let through.
+# How long a request is open; one answer passes.
 _OPEN = 'response_type: single, response_threshold: "2m"'
 
 
 class Settings(NamedTuple):
     """certificates: the folder `nashcast certs` wrote, for TLS on both sides; None for a broker without TLS.
 
-    max_payload: bytes of the longest message.   stream_bytes, stream_days: what is kept at most of the durable stream
-    of steps; the oldest go first.
+    max_payload: bytes of the longest message.   stream_bytes, stream_days: limits of the durable stream of steps; the
+    oldest are dropped first.
     """
 
     host: str = "127.0.0.1"
@@ -57,14 +57,14 @@ class Settings(NamedTuple):
 
 
 class Guests(NamedTuple):
-    """desk: the public key of what answers them, None if no agent was ever invited.   keys: theirs, by invitation."""
+    """desk: its public key, None if no agent was ever invited.   keys: of the guests, by invitation."""
 
     desk: str | None = None
     keys: Mapping[str, str] = {}
 
 
 class Parties(NamedTuple):
-    """The public keys of all who may connect."""
+    """The public keys of all parties that may connect."""
 
     hub: str
     agents: Mapping[str, str]
@@ -72,7 +72,7 @@ class Parties(NamedTuple):
 
 
 def join_subject(federation: str, invitation: str) -> str:
-    """A guest to the desk."""
+    """Guest to desk: requests."""
     return f"nc.{federation}.join.{invitation}"
 
 
@@ -80,13 +80,13 @@ def broker_conf(folder: Path, federation: str, parties: Parties, settings: Setti
     """The configuration file."""
     folder, (hub, agents, guests) = folder.resolve(), parties
     lines = [
-        "# Written by nashcast from enrolment.json; what is changed here is lost. Change it with: nashcast enroll.",
+        "# Written by nashcast from enrolment.json; changes made here are lost. Change it with: nashcast enroll.",
         f"server_name: {_quoted(f'nashcast-{federation}')}",
         f"host: {_quoted(settings.host)}",
         f"port: {settings.port}",
         f"max_payload: {settings.max_payload}",
         f"max_connections: {settings.max_connections}",
-        "# A connection that is silently gone is noticed within 15 s; only then may its identity come back.",
+        "# A dead connection is detected within 15 s; only then can its identity connect again.",
         'ping_interval: "4s"',
         "ping_max: 2",
         f"pid_file: {_quoted(folder / PID)}",
@@ -96,7 +96,7 @@ def broker_conf(folder: Path, federation: str, parties: Parties, settings: Setti
         "jetstream {",
         f" store_dir: {_quoted(folder / STORE)}",
         ' sync_interval: "10s"',
-        " # Twice the stream's bound, which is reserved: a hub may have made the stream before the bound was changed.",
+        " # Twice the stream's bound, which is reserved: a hub may have created the stream with another bound.",
         f" max_file_store: {2 * settings.stream_bytes}",
         "}",
     ]
@@ -115,13 +115,13 @@ def broker_conf(folder: Path, federation: str, parties: Parties, settings: Setti
 
 
 def read_stream_subjects(federation: str) -> tuple[str, str]:
-    """What an agent asks to read the stream: any message or batch by its number, and the last one."""
+    """The subjects for reading the stream: a message or batch by number, and the last one."""
     by_number = f"$JS.API.DIRECT.GET.{stream_name(federation)}"
     return by_number, f"{by_number}.{steps_subject(federation)}"
 
 
 def account(name: str) -> str:
-    """An agent's; never the hub's, whatever its name."""
+    """The account of an agent; never the hub's, whatever the name."""
     return f"agent-{name}"
 
 
@@ -208,8 +208,8 @@ def _tls(folder: Path, trusted: Path) -> list[str]:
         f" ca_file: {_quoted(trusted)}",
         " verify: true",
         ' min_version: "1.3"',
-        " # TLS before anything else: nobody in between can talk a client out of it. Not auto: it speaks first after",
-        " # 50 ms, and agents are far away, or busy.",
+        " # TLS before anything else, against downgrade attacks. Not auto: the server would send first after 50 ms,",
+        " # and agents may be far away or busy.",
         " handshake_first: true",
         " timeout: 5",
         "}",
@@ -221,5 +221,5 @@ def _listed(name: str, entries: list[str]) -> list[str]:
 
 
 def _quoted(text: object) -> str:
-    """As the configuration's texts want it: quoted and escaped, and letters of all languages as they are."""
+    """A text for the configuration: quoted and escaped; non-ASCII letters are left unchanged."""
     return json.dumps(str(text), ensure_ascii=False)

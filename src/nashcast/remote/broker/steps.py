@@ -1,4 +1,4 @@
-"""The durable stream of steps: made by the hub, read by agents that missed some of it."""
+"""The durable stream of steps: created by the hub, read by agents that missed some of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nashcast.remote.broker.rules import Settings, read_stream_subjects
 from nashcast.remote.wire.subjects import steps_subject, stream_name
 
 BATCH = 256
-# What the broker says to a stream of this name that is there with other settings.
+# The broker's error code for a stream of this name with other settings.
 IN_USE = 10058
 
 
@@ -24,7 +24,7 @@ class Stored(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What a stream keeps at most: bytes, days, and how many of the latest messages (None for any number)."""
+    """The limits of a stream: bytes, days, and number of messages (None for any number)."""
 
     bytes: int = Settings().stream_bytes
     days: float = Settings().stream_days
@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
 
 
 async def open_steps(client: Any, federation: str, bounds: Bounds | None = None) -> Any:
-    """At the hub: the stream, made unless it is there, with these bounds or the default ones.
+    """At the hub: open the stream, or create it, with these bounds or the default ones.
 
     Returns nats-py's JetStream context: publish to `steps_subject(federation)` with it. All agents can read all of it.
     """
@@ -51,14 +51,14 @@ async def open_steps(client: Any, federation: str, bounds: Bounds | None = None)
     except BadRequestError as error:
         if error.err_code != IN_USE:
             raise
-        await context.update_stream(config)  # made with other bounds before
+        await context.update_stream(config)  # created with other bounds before
     return context
 
 
 async def read_steps(
     client: Any, federation: str, first: int = 1, *, batch: int = BATCH, timeout: float = 5.0
 ) -> AsyncGenerator[Stored, None]:
-    """At an agent: what the stream holds from sequence `first` on, in order, as far as it goes now."""
+    """At an agent: the messages of the stream from sequence `first` on, in order, up to the present end."""
     from nats.errors import TimeoutError as NoAnswer
 
     subject, _ = read_stream_subjects(federation)
@@ -81,7 +81,7 @@ async def read_steps(
                     yield Stored(first - 1, message.data)
                     if "Nats-Num-Pending" in headers:
                         continue
-                    break  # a nats-server before 2.11 sends one at a time, and nothing to say that it is the last
+                    break  # a nats-server before 2.11 sends one at a time, without a final message
                 if status == "503":
                     raise NashcastError("there is no stream yet. The hub makes it when it begins.")
                 if status not in ("204", "404"):

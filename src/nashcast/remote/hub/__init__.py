@@ -1,1 +1,1 @@
-"""The hub: a federation whose agents are elsewhere."""
+"""The hub: a federation of remote agents."""

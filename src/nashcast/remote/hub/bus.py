@@ -1,9 +1,9 @@
-"""The hub's line to the broker: turns to many agents at once, from ordinary code, over one connection.
+"""The hub's connection to the broker: sends turns to many agents at once, from synchronous code.
 
-An agent that is not connected is known at once: the broker says that nobody listens on its subject. One that does not
-answer is asked again after a while: it may have died with the turn, and then be known to be gone, or be back. A line
-that breaks is not the agents' fault: whatever was not answered is asked again when it is back, as every turn may be;
-and nobody is late as long as the broker itself does not answer.
+An agent that is not connected is detected at once: the broker reports that its subject has no subscriber. An agent
+that does not answer is sent the same turn again after a back-off: it may have died, and then is reported as not
+connected, or has returned. Turns are idempotent: after a broken connection, all unanswered turns are sent again. No
+agent counts as late while the broker itself does not answer.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from nashcast.remote.wire.subjects import ask_subject, everybody_subject
 from nashcast.remote.wire.transport import Failure
 
 T = TypeVar("T")
-# Seconds to wait for the broker: for one answer of its own, and in all while it is away.
-PATIENCE, OUTAGE = 30.0, 120.0
-# Seconds after the broker was away in which agents may still be on their way back, and between two looks for them.
-RETURN, LOOK = 2.0, 0.02
-# Looks for one who answered the last time: a broker that reads its list of keys anew knows nobody for a moment.
-LOOKS = 5
-# Seconds after which an agent is asked the same again; then twice as many, and so on.
-AGAIN = 0.1
-# Seconds in which a broker answers a ping, if the line to it holds at all.
-PROMPT = 1.0
-# How the reason begins when an agent is there but has not answered in time.
+# Timeouts for one answer of the broker, and for an outage of the broker.
+ANSWER_TIMEOUT_S, OUTAGE_S = 30.0, 120.0
+# Grace period for agents to reconnect after an outage, and the polling interval.
+RETURN_S, POLL_S = 2.0, 0.02
+# Retries for an agent that answered the last time: while a broker reloads its keys, no agent is connected.
+RETRIES = 5
+# First delay before an agent is sent the same turn again; doubled each time.
+RETRY_BACKOFF_S = 0.1
+# Time in which a broker answers a ping on a working connection.
+PING_TIMEOUT_S = 1.0
+# Prefix of the reason for an agent that is connected but has not answered in time.
 LATE = "no answer within"
-# The reason when it is not there at all.
+# The reason for an agent that is not connected.
 AWAY = "not connected"
 
 
 class Together(NamedTuple):
-    """A message to all agents at once. read: of an agent's name and bytes its answer, or None if it is to another.
+    """A message to all agents at once. before: publishes messages that must precede it.
 
-    before: publishes what agents are to hear first.
+    read: decodes an answer from an agent's name and bytes; None if it answers another message.
     """
 
     data: bytes
@@ -50,15 +50,15 @@ class Together(NamedTuple):
 
 
 class _Round:
-    """Turns that are out. Replies are known by the round's number and the agent's place in it."""
+    """Turns that were sent. Replies carry the round's number and the agent's index in it."""
 
     def __init__(self, number: int, turns: dict[str, bytes], line: int, together: Together | None = None):
         self.number, self.turns, self.names, self.together = number, turns, list(turns), together
-        self.line = line  # which connection they went out on
+        self.line = line  # number of the connection they were sent on
         self.replies: dict[str, Any] = {}
-        self.gone: dict[str, str] = {}  # who cannot be asked, and why
-        self.open = set(turns)  # everybody else
-        self.looks = 0  # how often those who are gone were looked for
+        self.gone: dict[str, str] = {}  # agents that cannot be reached, and why
+        self.open = set(turns)  # agents whose replies are awaited
+        self.retries = 0  # of agents that are gone
         self.began = time.monotonic()
         self.over = asyncio.get_running_loop().create_future()  # done when none is open
 
@@ -72,8 +72,8 @@ class _Round:
         self._settled(name)
 
     def again(self) -> list[str]:
-        """Those who could not be asked are asked again."""
-        self.looks += 1
+        """Await the agents that could not be reached again, and return their names."""
+        self.retries += 1
         missing, self.gone = list(self.gone), {}
         self.open.update(missing)
         if self.open and self.over.done():
@@ -87,9 +87,9 @@ class _Round:
 
 
 class Bus:
-    """connect: makes the connection; called with what to do when it has come back, see `broker.connect`.
+    """connect: makes the connection; called with the callback for reconnection, see `broker.connect`.
 
-    deadlines: how long agents may take when `exchange` is not told; learnt if not given.
+    deadlines: of agents, where `exchange` is given none; learnt by default.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Bus:
         self._round: _Round | None = None
         self._rounds = 0
         self._returned = float("-inf")
-        self._heard: set[str] = set()  # who answered when last asked
+        self._heard: set[str] = set()  # agents that answered the last turn
         self._loop = Loop("nashcast bus")
         try:
             self.client = self._loop.run(self._connected(connect))
@@ -112,37 +112,37 @@ class Bus:
             raise
 
     def exchange(self, turns: dict[str, bytes], deadline: float | None = None) -> dict[str, bytes | Failure]:
-        """Every turn to its agent's own subject, all at once; the replies, and why there are none."""
+        """Send every turn to its agent's own subject, all at once. Returns replies, or the reason for their absence."""
         return self._loop.run(self._exchange(turns, self._deadlines if deadline is None else Fixed(deadline)))
 
     def announce(self, names: Sequence[str], together: Together, deadline: float | None = None) -> dict[str, Any]:
-        """One message to all agents at once. Answers come to `answered`, and are what `read` makes of them, if any.
+        """Publish one message to all agents. Answers arrive at `answered` and are decoded by `together.read`.
 
-        Agents that do not answer in a while are asked the same again, each by itself.
+        Agents that do not answer within the back-off are sent the same message again, individually.
         """
         deadlines = self._deadlines if deadline is None else Fixed(deadline)
         return self._loop.run(self._exchange(dict.fromkeys(names, together.data), deadlines, together))
 
     def answered(self, name: str, data: bytes) -> None:
-        """An agent's answer to what was announced; one that is too late is not read."""
+        """Take an agent's answer to an announced message. Late answers are discarded."""
         now = self._round
         if now is not None and now.together is not None and name in now.open:
             self._take(now, name, data)
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = PATIENCE) -> T:
-        """Something else on the same connection."""
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = ANSWER_TIMEOUT_S) -> T:
+        """Run a coroutine on the same connection and wait for it."""
         return self._loop.run(work, timeout)
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """The same without waiting for it."""
+        """Start a coroutine without waiting for it."""
         return self._loop.start(work)
 
     def finish(self, started: Future[T]) -> T:
-        """Wait for it after all."""
+        """Wait for a started coroutine."""
         return self._loop.finish(started)
 
     def close(self) -> None:
-        with suppress(Exception):  # of a connection that is broken anyway
+        with suppress(Exception):  # the connection may be broken already
             self._loop.run(self.client.close(), 5.0)
         self._loop.close()
 
@@ -161,7 +161,7 @@ class Bus:
 
     @property
     def _line(self) -> int:
-        """The number of the connection: another one after each that broke."""
+        """The number of the connection; it changes with each reconnection."""
         return self.client.stats["reconnects"]
 
     async def _exchange(
@@ -170,7 +170,7 @@ class Bus:
         await self.wait_for_broker()
         self._rounds += 1
         self._round = now = _Round(self._rounds, turns, self._line, together)
-        allowed, again, excused = {name: deadlines.of(name) for name in turns}, AGAIN, False
+        allowed, again, excused = {name: deadlines.of(name) for name in turns}, RETRY_BACKOFF_S, False
         if together is None:
             await self._send(now, now.names)
         else:
@@ -178,20 +178,20 @@ class Bus:
             await self.client.publish(everybody_subject(self._federation), together.data)
         while now.open or self._may_return(now):
             await self.wait_for_broker()
-            if now.line != self._line:  # back, and about to ask again
-                await asyncio.sleep(LOOK)
+            if now.line != self._line:  # reconnected: `_returning` sends the turns again
+                await asyncio.sleep(POLL_S)
                 continue
-            longest = max((allowed[name] for name in now.open), default=RETURN)
+            longest = max((allowed[name] for name in now.open), default=RETURN_S)
             left = now.began + longest - time.monotonic()
             if left <= 0:
-                # A broker that has just answered again has only just passed on the turns.
+                # A broker that has only now answered a ping may have delivered the turns only now.
                 seconds = await self._pinged(now.line)
-                if seconds < (PROMPT if excused else min(PROMPT, longest / 4)):
+                if seconds < (PING_TIMEOUT_S if excused else min(PING_TIMEOUT_S, longest / 4)):
                     break
-                excused = excused or seconds < PROMPT  # a line may be slow, and nobody for ever
+                excused = excused or seconds < PING_TIMEOUT_S  # a slow connection extends the deadline once
                 now.began = time.monotonic()
             elif not now.open:
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(POLL_S)
                 await self._send(now, now.again())
             else:
                 await asyncio.wait([now.over], timeout=min(left, again))
@@ -206,11 +206,11 @@ class Bus:
         return {name: self._found(now, name, allowed[name]) for name in now.names}
 
     def _may_return(self, now: _Round) -> bool:
-        """Whether agents that are not connected may just be slower than the hub to find the broker again."""
+        """Whether agents that are not connected may still be reconnecting to the broker."""
         if not now.gone:
             return False
-        blink = now.looks < LOOKS and any(why == AWAY and name in self._heard for name, why in now.gone.items())
-        return blink or time.monotonic() < self._returned + RETURN
+        blink = now.retries < RETRIES and any(why == AWAY and name in self._heard for name, why in now.gone.items())
+        return blink or time.monotonic() < self._returned + RETURN_S
 
     async def _send(self, now: _Round, names: list[str]) -> None:
         from nats.errors import Error
@@ -220,7 +220,7 @@ class Bus:
             subject, reply = ask_subject(self._federation, name), f"{self._inbox}.{now.number}.{places[name]}"
             try:
                 await self.client.publish(subject, now.turns[name], reply=reply)
-            except Error as error:  # such as a turn longer than the broker takes
+            except Error as error:  # such as a turn longer than the broker's limit
                 now.failed(name, f"cannot be asked: {error}")
 
     async def _receive(self, message: Any) -> None:
@@ -243,29 +243,29 @@ class Bus:
             self._deadlines.took(name, time.monotonic() - now.began)
 
     async def _pinged(self, line: int) -> float:
-        """Seconds the broker takes to answer; while it does not, it says nothing of agents that they do not either."""
+        """Seconds that the broker takes to answer a ping; infinite if the connection breaks."""
         began = time.monotonic()
-        # Never cancelled on a line that lives: nats-py stops reading when the answer to a ping comes too late.
-        ping = asyncio.create_task(self.client.flush(OUTAGE))
-        while not (await asyncio.wait({ping}, timeout=LOOK))[0]:
+        # Never cancelled on a live connection: nats-py stops reading when the answer to a ping comes too late.
+        ping = asyncio.create_task(self.client.flush(OUTAGE_S))
+        while not (await asyncio.wait({ping}, timeout=POLL_S))[0]:
             if not self.client.is_connected or line != self._line:
                 ping.cancel()
                 return float("inf")
         return time.monotonic() - began if ping.exception() is None and line == self._line else float("inf")
 
     async def answers(self) -> bool:
-        """Whether the broker itself answers promptly, on the connection there is now."""
-        return self.client.is_connected and await self._pinged(self._line) < PROMPT
+        """Whether the broker answers a ping in time on the present connection."""
+        return self.client.is_connected and await self._pinged(self._line) < PING_TIMEOUT_S
 
     async def wait_for_broker(self) -> None:
-        """Until there is a connection. Raises when that has taken too long, or the hub is shut out."""
+        """Wait for a connection. Raises after `OUTAGE_S`, or if the broker refuses the hub."""
         began = time.monotonic()
         while not self.client.is_connected:
             if self.client.is_closed:
                 raise NashcastError("the broker has shut the hub out: see the log of either.")
-            if time.monotonic() - began > OUTAGE:
-                raise NashcastError(f"the broker has been away for {OUTAGE:g} s. Start it; then start the hub again.")
-            await asyncio.sleep(LOOK)
+            if time.monotonic() - began > OUTAGE_S:
+                raise NashcastError(f"the broker has been away for {OUTAGE_S:g} s. Start it; then start the hub again.")
+            await asyncio.sleep(POLL_S)
 
     def _found(self, now: _Round, name: str, allowed: float) -> Any:
         if name in now.replies:

@@ -1,4 +1,4 @@
-r"""How long an agent may take for a turn: always the same, or learnt from how long it took before."""
+r"""The deadline of an agent's turn: fixed, or learnt from its earlier response times."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from nashcast import validation as check
 
 class Deadlines(Protocol):
     def of(self, name: str) -> float:
-        """Seconds that an agent has for its next turn."""
+        """The deadline of an agent's next turn, in seconds."""
         ...
 
     def took(self, name: str, seconds: float) -> None:
-        """It has answered after so long, in time or late."""
+        """Record the response time of an agent, in time or late."""
         ...
 
     def missed(self, name: str) -> None:
-        """It has not answered in time."""
+        """Record that an agent has missed its deadline."""
         ...
 
 
 class Fixed(NamedTuple):
-    """The same for everybody."""
+    """The same deadline for all agents."""
 
     seconds: float
 
@@ -39,11 +39,11 @@ class Fixed(NamedTuple):
 class Learned:
     r"""$\text{median} + k \cdot \text{MAD}$ of an agent's last answers, between `least` and `most` seconds.
 
-    MAD is the median distance from the median. An agent has `most` until it has answered `MINIMUM` turns.
+    MAD is the median absolute deviation. An agent has `most` until it has answered `MINIMUM` turns.
 
-    One that has become slow is found again: after 1, 2, 4, 8, … turns in a row not answered in time it has 2, 4, 8, 16,
-    … times as long for the next one, and only for that one, so that an agent that hangs does not hold up the others for
-    more than a few times what is usual; and after an answer it has at least half as long again for the next.
+    An agent that has become slow is not lost: after 1, 2, 4, 8, … missed deadlines in a row its next deadline, and only
+    that one, is 2, 4, 8, 16, … times as long, so that an agent that hangs delays the others by no more than a few times
+    the usual deadline. After an answer, the next deadline is at least 1.5 times that answer's response time.
     """
 
     MINIMUM, MARGIN = 5, 1.5
@@ -75,7 +75,7 @@ class Learned:
         times.append(seconds)
         self._misses[name] = 0
         self._answers[name] += 1
-        # A median over a hundred times is not free, and moves slowly.
+        # The median of a hundred times costs time and changes slowly: it is updated at every tenth answer.
         if len(times) < self._window or self._answers[name] % 10 == 0:
             self._usual.pop(name, None)
 

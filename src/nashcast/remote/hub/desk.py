@@ -1,4 +1,4 @@
-"""The desk: answers guests who come with an invitation, and enrols their agents."""
+"""The desk: answers requests that carry an invitation, and enrols the agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nashcast.remote.broker.running.server import EmbeddedBroker, broker_url, la
 from nashcast.remote.hub.event_loop import Loop
 
 log = logging.getLogger("nashcast.remote")
-# Seconds between two tries to open the desk, and between two looks for invitations that have expired.
+# Interval between attempts to open the desk, and between searches for expired invitations.
 RETRY_S, SWEEP_S = 2.0, 30.0
 UNUSABLE = (
     "the invitation has expired, was used, or was withdrawn. Ask the operator for another: nashcast enroll invite"
@@ -34,7 +34,7 @@ UNUSABLE = (
 
 
 class Desk:
-    """folder: of the federation.   url: of its broker, from here.   tls: certificates, if not those the folder names.
+    """folder: of the federation.   url: of its broker.   tls: certificates, if not those that the folder names.
 
     A context manager. It opens in the background, as soon as an agent was invited and no other desk is open.
     """
@@ -52,13 +52,13 @@ class Desk:
     def __exit__(self, *_) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:
-            with suppress(Exception):  # of a connection that is broken anyway
+            with suppress(Exception):  # the connection may be broken already
                 if self._client is not None:
                     loop.run(self._client.close(), 5.0)
             loop.close()
 
     def answer(self, invitation: str, data: bytes, now: datetime | None = None) -> bytes | None:
-        """The reply to a guest; None to what no guest can have sent. What changes is in the folder when it returns."""
+        """The reply to a guest; None if no guest can have sent this. Changes are in the folder when this returns."""
         with locked(self._folder):
             before = enrolment.read(self._folder)
             found = [each for each in before.invitations if each.id == invitation]
@@ -138,12 +138,12 @@ class Desk:
                 await message.respond(reply)
             if closed:
                 await self._client.flush()
-                await asyncio.to_thread(reload_broker, self._folder)  # after: it shuts the guest out
-        except Exception as error:  # one guest must not close the desk for the others
+                await asyncio.to_thread(reload_broker, self._folder)  # after the reply: this disconnects the guest
+        except Exception as error:  # an error with one guest must not close the desk for others
             log.warning("desk: a guest was not answered: %s", error)
 
     async def _sweep(self) -> None:
-        """Have the broker forget invitations that have expired, for as long as the connection is good."""
+        """Remove expired invitations from the broker, for as long as the connection is open."""
         open_before = {each.id for each in self._read().invitations if each.valid()}
         while not self._client.is_closed:
             await asyncio.sleep(SWEEP_S)
@@ -161,9 +161,9 @@ class Desk:
 
 @contextmanager
 def broker_and_desk(folder: str | Path, url: str | None = None, tls: str | Path | None = None) -> Iterator[str]:
-    """The address of a federation's broker, from here, and its desk for as long as this is open.
+    """The address of a federation's broker; its desk is open while this context is.
 
-    url: of a broker that runs; else one that runs from the folder on this machine is used, or run.
+    url: of a running broker; by default one that runs from the folder on this machine, started if there is none.
     """
     folder = Path(folder).expanduser()
     settings = enrolment.read(folder).settings

@@ -1,7 +1,8 @@
-"""An event loop for code that is not asynchronous: run by whoever waits for it, else by a thread of its own.
+"""An event loop for synchronous code: run by the thread that waits for a result, else by a background thread.
 
-To hand work to another thread and its result back takes a good part of what the network takes. So who wants something
-of the loop runs it until that is done; only when nobody has for a while, the thread keeps the connection alive.
+Handing work to another thread and its result back takes a good part of the network's own time. So the calling thread
+runs the loop until its work is done; when no caller has done so for a while, the background thread runs it and keeps
+the connection alive.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from typing import Any, TypeVar
 from nashcast.errors import NashcastError
 
 T = TypeVar("T")
-# Seconds without anybody running the loop after which the thread does.
-IDLE = 0.02
+# Idle time after which the background thread runs the loop.
+IDLE_S = 0.02
 
 
 class Loop:
     def __init__(self, name: str):
         self._loop = asyncio.new_event_loop()
-        self._running = threading.Lock()  # held by whoever runs the loop
-        self._waiting: deque[None] = deque()  # as many as want to run it
-        self._kept = False  # the thread runs it
+        self._running = threading.Lock()  # held by the thread that runs the loop
+        self._waiting: deque[None] = deque()  # one entry for each thread that waits to run the loop
+        self._in_background = False  # the background thread runs the loop
         self._closed = False
         self._last = time.monotonic()
         self._thread = threading.Thread(target=self._keep, name=name, daemon=True)
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Do it and wait for the result."""
+        """Run a coroutine and wait for its result."""
         with self._held():
             task = self._loop.create_task(work)
             try:
@@ -45,11 +46,11 @@ class Loop:
                 raise NashcastError(f"the broker did not answer within {timeout:g} s.") from None
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """The same without waiting for it. It is done while somebody waits for something else, or soon."""
+        """Start a coroutine without waiting for it. It runs while another call waits, or soon after."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def finish(self, started: Future[T]) -> T:
-        """Wait for what was started."""
+        """Wait for a started coroutine."""
         return started.result() if started.done() else self.run(_result(started))
 
     def close(self) -> None:
@@ -64,7 +65,7 @@ class Loop:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        self._waiting.append(None)  # first: once the thread has let go, it does not take the loop again
+        self._waiting.append(None)  # first: the background thread does not take the loop while it is set
         try:
             if not self._running.acquire(blocking=False):
                 self._loop.call_soon_threadsafe(self._let_go)
@@ -78,27 +79,27 @@ class Loop:
             self._running.release()
 
     def _let_go(self) -> None:
-        if self._kept:
+        if self._in_background:
             self._loop.stop()
 
     def _keep(self) -> None:
         while not self._closed:
-            rest = self._last + IDLE - time.monotonic()
+            rest = self._last + IDLE_S - time.monotonic()
             if rest > 0 or self._waiting:
-                time.sleep(max(rest, IDLE / 4))
-            elif self._running.acquire(timeout=IDLE):
+                time.sleep(max(rest, IDLE_S / 4))
+            elif self._running.acquire(timeout=IDLE_S):
                 try:
                     if not self._closed and not self._waiting:
-                        self._kept = True
+                        self._in_background = True
                         self._loop.run_forever()
                 finally:
-                    self._kept, self._last = False, time.monotonic()
+                    self._in_background, self._last = False, time.monotonic()
                     self._running.release()
 
 
 @contextmanager
 def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task) -> Iterator[None]:
-    """Ctrl-C ends the task, not whatever else the loop is just doing."""
+    """Ctrl-C cancels this task, not other work of the loop."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

@@ -1,4 +1,4 @@
-"""The hub: a federation whose agents are reached through the broker, and that goes on where it was after a crash."""
+"""The hub: a federation whose agents are reached through the broker, and that resumes after a crash."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from nashcast.remote.wire.rate_limited_log import Complaints
 from nashcast.remote.wire.subjects import everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
-STATE, ROW = "hub.state", ".row"  # the second is added to the name of the first: the row that is under way
-# Seconds between two looks for agents, and between two looks at certificates.
-LOOK, EXPIRY_S = 0.02, 3600.0
-# Bytes of hellos that may wait to be read; more are dropped. Agents say hello again when they are asked to.
+STATE, ROW = "hub.state", ".row"  # ROW is a suffix of the state's name: the journal of the present row
+# Polling intervals for agents and for certificates.
+POLL_S, EXPIRY_S = 0.02, 3600.0
+# Bytes of hellos that may wait to be read; more are dropped. Agents say hello again when asked.
 MOST_WAITING = 4 << 20
 
 
 class Hub:
     """folder: of the federation, see `nashcast enroll create`.   agents: their names; all that are enrolled by default.
 
-    url: of a broker that runs; None to run one from the folder, for as long as this hub is open.
-    certs: certificates, if not those the folder names.   deadline: seconds an agent may take for a turn, or None to
-    learn it from how long it took before.   state: the file to go on from and to write after every step; None for the
-    folder's own, False for none.   fresh: begin anew, whatever the state.   settings: as of `Federation`; with a
+    url: of a running broker; None to run one from the folder while this hub is open.
+    certs: certificates, if not those that the folder names.   deadline: of an agent's turn in seconds, or None to learn
+    it from earlier response times.   state: the file to resume from and to write after every step; None for the
+    folder's own, False for none.   fresh: ignore the state and start again.   settings: as of `Federation`; with a
     `LookbackGame`, or None for no game, as of `RemoteAgents`.
 
-    A context manager. `federation` has all verbs; what it learns is in the state file when `learn_one` returns.
+    A context manager. `federation` has all verbs; the state file is up to date when `learn_one` returns.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class Hub:
         self._state_file = None if state is False else DoubleBufferedFile(path)
         self._journal = RowJournal(None if state is False else path.with_name(path.name + ROW))
         self._names = frozenset(names)
-        self._heard: dict[str, bytes] = {}  # of each agent its last hello, until it is greeted
+        self._heard: dict[str, bytes] = {}  # each agent's last hello, until it is processed
         self._complaints = Complaints(lambda line: log.warning("hub: %s", line))
         self._here: set[str] = set()
-        self._said: dict[str, Hello] = {}  # of each agent its last hello
-        self._away: dict[str, str] = {}  # who missed the last step, and whether "late" or "absent"
-        self._looked = float("-inf")  # when certificates were looked at
-        self._told: object = None  # the last step whose absences were told
+        self._said: dict[str, Hello] = {}  # each agent's last hello
+        self._away: dict[str, str] = {}  # agents that missed the last step: "late" or "absent"
+        self._expiry_checked = float("-inf")  # time of the last check of certificates
+        self._told: object = None  # the last step whose absences were announced
         if url is None and lasting_broker(folder) is not None:
             url = broker_url(enrolment.settings)
         self._broker = None if url is not None else EmbeddedBroker(folder, port=enrolment.settings.port, tls=certs)
@@ -129,32 +129,32 @@ class Hub:
 
     @property
     def url(self) -> str:
-        """Where agents find this hub, on this machine."""
+        """The address of this hub for agents on this machine."""
         return f"{self._address}/{self.name}"
 
     @property
     def names(self) -> list[str]:
-        """The agents', in their order, whether they are there or not."""
+        """Names of all agents, in order, connected or not."""
         return list(self._remote.names)
 
     @property
     def members(self) -> list[str]:
-        """Whose forecasts are mixed: the agents', and in the joint game the baselines and the game itself."""
+        """The members of the mixture: the agents, and in the joint game the baselines and the game itself."""
         return [BASELINES, *self.names, JOINT] if isinstance(self._remote, JointHub) else self.names
 
     @property
     def run(self) -> int:
-        """The name of this run of the stream."""
+        """The number of this run of the stream."""
         return self._remote.run
 
     @property
     def traffic(self) -> dict[str, int]:
-        """How often agents were asked, all at once, and the bytes that went down to them and came up from them."""
+        """The number of rounds of turns, and the bytes sent to agents and received from them."""
         return self._remote.traffic
 
     @property
     def health(self) -> dict[str, Any]:
-        """The federation's, and of the line: days until certificates expire, inputs not kept, warnings in words."""
+        """Health of federation and connection: days until certificates expire, number of inputs lost, warnings."""
         days = {} if self._expiry is None else self._expiry.days_left()
         warnings = [] if self._expiry is None else self._expiry.warnings()
         if self._kept.warning is not None:
@@ -163,12 +163,12 @@ class Hub:
         return {**self.federation.health, **line}
 
     def renew(self) -> None:
-        """Another run from the present step on, for a hub that has gone back: see `RemoteAgents` and `JointHub`."""
+        """Begin another run from the present step on, for a hub with an older state: see `RemoteAgents`, `JointHub`."""
         self._remote.renew()
 
     @property
     def is_behind(self) -> bool:
-        """Whether every agent that is here and in this run is past the present step: see `renew`."""
+        """Whether all connected agents of this run are past the present step: see `renew`."""
         self._greet_all()
         at = [said.at for name, said in self._said.items() if name in self._here and said.run == self.run]
         return bool(at) and min(at) > self._step
@@ -176,7 +176,7 @@ class Hub:
     def wait_for_agents(
         self, seconds: float, names: Sequence[str] | None = None, progress: Callable[[list[str]], None] | None = None
     ) -> list[str]:
-        """Until all of them, or those named, have said hello, or the time is over. Returns who has not."""
+        """Wait until all agents, or those named, have said hello, or the time is over. Returns the missing ones."""
         wanted, until = list(names or self.names), time.monotonic() + seconds
         while True:
             self._greet_all()
@@ -185,10 +185,10 @@ class Hub:
                 progress(missing)
             if not missing or time.monotonic() > until:
                 return missing
-            time.sleep(LOOK)
+            time.sleep(POLL_S)
 
     def close(self) -> None:
-        """Tell the agents, and end the broker if it is this hub's own. The state stays."""
+        """Notify the agents, and stop the broker if this hub started it. The state file remains."""
         bus, self._bus = self._bus, None
         self._complaints.flush()
         try:
@@ -216,7 +216,7 @@ class Hub:
         return self._bus
 
     def _make_remote(self, names: list[str], bus: Bus, settings: dict[str, Any]) -> RemoteAgents | JointHub:
-        """The joint game unless another is asked for: a `LookbackGame`, or None, is of the paper's federation."""
+        """The joint game by default; with a `LookbackGame`, or None, the paper's federation."""
         if isinstance(settings.get("game", JointGame()), JointGame):
             line = BusLine(bus, self.name, self._greet, self._kept.keep, self._journal)
             return JointHub(names, line, on_learnt=self._on_learnt, **settings)
@@ -230,7 +230,7 @@ class Hub:
         client = self._line.client
         await self._kept.open()
         await client.subscribe(tell_subject(self.name, "*"), cb=self._hear, pending_bytes_limit=MOST_WAITING)
-        # Agents that were there before the hub say hello again.
+        # Agents that connected before the hub say hello again.
         await client.publish(everybody_subject(self.name), pack(Notice(self._step, "begins", ())))
 
     async def _hear(self, message: Any) -> None:
@@ -254,7 +254,7 @@ class Hub:
 
     @property
     def _step(self) -> int:
-        """Where the stream is, as the agents count: the present step, or the next event."""
+        """The position in the stream as the agents count: the present step, or the next event."""
         return self._remote.at
 
     def _before_step(self, step: int, x: np.ndarray) -> None:
@@ -262,13 +262,13 @@ class Hub:
         self._kept.keep(step, pack(StepRecord(self.run, step, x)))
 
     def _warn_of_expiry(self) -> None:
-        if self._expiry is not None and time.monotonic() > self._looked + EXPIRY_S:
-            self._looked = time.monotonic()
+        if self._expiry is not None and time.monotonic() > self._expiry_checked + EXPIRY_S:
+            self._expiry_checked = time.monotonic()
             self._expiry.tell()
 
     def _on_learnt(self) -> None:
-        """A row or a late label is learnt."""
-        if isinstance(self._remote, RemoteAgents):  # a joint log that is lost with the hub is in the hub's state
+        """Called after a row or a late label was learnt."""
+        if isinstance(self._remote, RemoteAgents):  # a joint log is in the hub's state until it is stored
             self._kept.wait()
         if self._remote.loop is None:
             return

@@ -1,4 +1,4 @@
-"""The hub's end of the line to one agent elsewhere: what it has said of itself, and what it has not been told yet."""
+"""The hub's record of one remote agent: its declared properties, and the calls not sent to it yet."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nashcast.fields import Fields
 from nashcast.remote.wire.format import MalformedMessage, pack, unpack
 from nashcast.remote.wire.messages import Begin, Call, Close, Introduced, LearnLate, Missed, Turn
 
-# Late labels kept for an agent that is away; of more, the oldest are not told.
+# Maximum number of late labels stored for an absent agent; the oldest are dropped.
 MOST_LATE = 100
 
 
 class Peer:
-    """Stands in the federation for an agent elsewhere; `HubPost` does the talking.
+    """Represents a remote agent in the federation; `HubPost` exchanges the messages.
 
-    introduced: what it is, as it said last; None if that is to be asked (again), as after anything went wrong.
-    public_key: what it has last shown for agreeing on masks, if anything.
-    unsaid: the calls that end its last steps, in their order. It does each of them once, however often it is told.
+    introduced: its last declared properties; None if they must be asked for (again), as after any failure.
+    public_key: its last public key for masks, if any.
+    unsaid: the calls that end its last steps, in order. They are idempotent.
     """
 
     def __init__(self, name: str):
@@ -33,7 +33,7 @@ class Peer:
         self._step, self._late = 0, 0  # steps that are over, and late labels, both counted from the beginning
 
     def begin(self, x_dim: int, target: np.ndarray, key: int, lookback: int) -> Hello:
-        """Only noted: the agent is told with its first turn, and then says what it shares."""
+        """Only recorded: the agent receives it with its first turn, and then declares what it shares."""
         self._stream, self._step, self._late = (x_dim, key, lookback), 0, 0
         self.introduced, self.unsaid = None, []
         return Hello(self.name, 0, "forecasts")
@@ -45,7 +45,7 @@ class Peer:
         raise NotImplementedError
 
     def save(self) -> dict[str, np.ndarray]:
-        """The hub's own part of it; the agent keeps the rest."""
+        """The hub's part of the state; the agent saves the rest."""
         unsaid = np.frombuffer(pack(Turn(0, tuple(self.unsaid))), dtype=np.uint8)
         return {"unsaid": unsaid, "counts": np.array([self._step, self._late])}
 
@@ -54,7 +54,7 @@ class Peer:
         self._step, self._late = map(int, saved["counts"])
 
     def opening(self, stand: np.ndarray, run: int) -> list[Call]:
-        """What goes before everything else in a turn. stand: the agent's forecast of the present, as the hub has it."""
+        """The first calls of a turn. stand: the agent's present forecast, as known to the hub."""
         if self.introduced is not None:
             return list(self.unsaid)
         x_dim, key, lookback = self._stream
@@ -62,12 +62,12 @@ class Peer:
         return [Begin(x_dim, stand, key, lookback, run), *_tidied([*self.unsaid, *missed])]
 
     def close(self, sync: Sync | None, target: np.ndarray | None) -> None:
-        """A step it took part in is over."""
+        """End a step in which the agent took part."""
         self.unsaid.append(Close(self._step, sync, target))
         self._step += 1
 
     def miss(self) -> None:
-        """A step went on without it."""
+        """End a step that was played without the agent."""
         self.unsaid = _tidied([*self.unsaid, Missed(0, self._step)])
         self._step += 1
 
@@ -79,7 +79,7 @@ class Peer:
 
 
 def save_peers(peers: Sequence[Peer]) -> dict[str, np.ndarray]:
-    """All in two arrays: a hub saves after every step, and each array of a file costs time."""
+    """All peers in two arrays: a hub saves after every step, and each array of a file costs time."""
     saved = [peer.save() for peer in peers]
     counts = np.array([[*own["counts"], own["unsaid"].size] for own in saved])
     return {"unsaid": np.concatenate([own["unsaid"] for own in saved]), "counts": counts}
@@ -99,7 +99,7 @@ def restore_peers(peers: Sequence[Peer], fields: Fields) -> None:
 
 
 def _tidied(calls: list[Call]) -> list[Call]:
-    """Without what was missed right before more was missed: the later call says both."""
+    """Merge consecutive `Missed` calls: the later one includes the earlier."""
     kept = []
     for call in calls:
         if kept and isinstance(kept[-1], Missed) and isinstance(call, Missed):

@@ -1,4 +1,4 @@
-"""Who the agents of a joint game are: what each said of itself last, and which keys were published."""
+"""The agents of a joint game: the last hello of each, and the keys that were published."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Roster:
         self._hellos[hello.name] = hello
 
     def share_of(self, name: str) -> str | None:
-        """None if it has not come yet."""
+        """What the agent shares; None before its first hello."""
         hello = self._hellos.get(name)
         return None if hello is None else hello.share
 
@@ -33,18 +33,18 @@ class Roster:
         return self.share_of(name) == MASKED
 
     def begin_run(self) -> None:
-        """Keys are published anew."""
+        """Keys will be published again."""
         self._published = {}
 
     def unpublished_keys(self) -> Keys | None:
-        """Keys of agents under masks that have come, or come back, since; they count as published then."""
+        """New keys of masked agents since the last call, if any. They count as published from then on."""
         keys = {name: hello.public_key for name, hello in self._hellos.items() if self.is_masked(name)}
         new = {name: key for name, key in keys.items() if key is not None and self._published.get(name) != key}
         self._published |= new
         return Keys(tuple(new), tuple(new.values())) if new else None
 
     def republish(self, keys: Keys) -> None:
-        """These are published already, by this hub before it was killed."""
+        """Mark keys as published: this hub published them before it was killed."""
         self._published |= dict(zip(keys.names, keys.keys, strict=True))
 
     def has_key(self, name: str) -> bool:

@@ -1,7 +1,7 @@
-"""What the hub published of the present row, and what agents answered: written before it is relied on.
+"""A write-ahead journal of the present row: the events that the hub published, and the agents' answers.
 
-A hub that is killed between a forecast and its label goes on from the state before the row. Agents have heard the row's
-input and sums by then, and take neither otherwise: so the row is played again from this file, and not asked for anew.
+A hub that is killed between a forecast and its label resumes from the state before the row. Agents have received the
+row's input and sums by then and refuse different ones: so the row is replayed from this file instead of asked again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from nashcast.remote.wire.format import LIMITS, MalformedMessage, pack, unpack
 from nashcast.remote.wire.joint.joint_messages import Said
 from nashcast.remote.wire.transport import Failure
 
-# A row of many agents is longer than a message may be; what is read was written here.
+# A row of many agents exceeds the limits of a message; the file is trusted, as the hub wrote it.
 _LIMITS = LIMITS._replace(size=1 << 28, values=1 << 20, items=1 << 14)
 
 
 class Row(NamedTuple):
-    """The question of a row: events of a run from `number` on, of which the last is the input.
+    """The question of a row: events of a run from `number` on; the last one is the input.
 
-    names, answers: of agents, empty bytes and a reason for those without; none at all while the row is asked for.
+    names, answers, reasons: by agent; without an answer, empty bytes and a reason. All empty until the row is answered.
     """
 
     run: int
@@ -46,19 +46,19 @@ class Row(NamedTuple):
 
 
 class RowJournal:
-    """path: of the file; None to keep nothing."""
+    """path: of the file; None to store nothing."""
 
     def __init__(self, path: Path | None):
         self._path = path
         self._file = None if path is None else DoubleBufferedFile(path)
 
     def keep(self, row: Row) -> None:
-        """In the file when this returns."""
+        """Write a row; it is in the file when this returns."""
         if self._file is not None:
             self._file.write(b"", [np.frombuffer(pack(row, limits=_LIMITS), np.uint8)])
 
     def last(self) -> Row | None:
-        """What was kept last; None if there is nothing that can be read."""
+        """The last row written; None if there is no readable one."""
         if self._path is None or not self._path.is_file():
             return None
         try:

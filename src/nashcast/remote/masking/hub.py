@@ -1,8 +1,8 @@
-"""The hub's post where agents mask their terms: it opens sums over agents, and sees nothing else of them.
+"""The hub's transport for masked terms: it decodes sums over agents, and sees no individual terms.
 
-A step's game is played in attempts, each by a set of agents. Who plays the next one when somebody is lost follows from
-the agents' own rule (`rule`); if it allows none, there is no game in this step, and the reason is told. Where not
-everybody is expected to answer, the hub first asks for forecasts and then begins the game with who is there.
+A step's game is played in attempts, each by a set of agents. If an agent is lost, the agents' own rule (`rule`)
+determines the players of the next attempt; if the rule allows none, the step has no game, and the reason is recorded.
+If not all agents are expected to answer, the hub first asks for forecasts and then begins the game with those present.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 def check_masked(game: LookbackGame | None, y_dim: int, agents: int) -> None:
-    """Whether a federation can play this game under masks."""
+    """Check that a federation can play this game under masks."""
     if game is None or game.placement != "spread":
         got = "True without a game" if game is None else f"True with a {game.placement} game"
         raise InvalidInput("masked", got, "Pass game=LookbackGame(placement='spread'): only its terms are added up.")
@@ -47,28 +47,28 @@ def check_masked(game: LookbackGame | None, y_dim: int, agents: int) -> None:
 
 
 class _Attempts:
-    """What was tried in the present step."""
+    """The attempts of the present step."""
 
     def __init__(self):
         self.tried: list[frozenset[str]] = []
-        self.order: list[int] = []  # the last one's agents
-        self.within: frozenset[str] | None = None  # who may play in the next one
+        self.order: list[int] = []  # agents of the last attempt
+        self.within: frozenset[str] | None = None  # agents that may play in the next attempt
         self.noisy, self.window = False, b""
         self.refused: dict[int, str] = {}
         self.failed = ""
 
 
 class MaskedHubPost(HubPost):
-    """As `HubPost`, for spread games under masks."""
+    """`HubPost` for masked spread games."""
 
     def __init__(self, *arguments: Any, **settings: Any):
         super().__init__(*arguments, **settings)
         self._attempts = _Attempts()
-        self._given: dict[int, dict[str, bytes]] = {}  # the keys an agent has, its own as the hub knows it too
+        self._given: dict[int, dict[str, bytes]] = {}  # the keys sent to each agent, and its own as known to the hub
         self._ahead, self._complete = False, True
 
     def players(self) -> frozenset[int]:
-        """Those that can play in this step."""
+        """The agents that can play in this step."""
         now = self._attempts
         able = {i for i in super().players() if self._peers[i].public_key is not None and i not in now.refused}
         return frozenset(i for i in able if now.within is None or self._names[i] in now.within)
@@ -98,7 +98,7 @@ class MaskedHubPost(HubPost):
             if error.odd and 2 * len(error.odd) < len(messages):
                 self._set_aside({places[name]: "its message is not of the others' round" for name in error.odd})
                 raise AgentLost from None
-            # Somebody's key is not what the others think: all are asked for theirs again, for the next step.
+            # The agents' keys do not agree: all agents are asked for their keys again before the next step.
             self._set_aside(dict.fromkeys(places.values(), str(error)))
             self._attempts.failed = str(error)
             raise self._without(str(error)) from None
@@ -111,7 +111,7 @@ class MaskedHubPost(HubPost):
         return True
 
     def _open(self, players: Collection[int]) -> None:
-        """Begin an attempt with these, or go on with the one they are in: what was sent in it is sent again alike."""
+        """Begin an attempt with these agents, or continue theirs: messages sent in it before are repeated unchanged."""
         now, attempts = self._now(), self._attempts
         names, window = frozenset(self._names[i] for i in players), told(now.window.targets, now.window.weights)
         if attempts.failed:
@@ -167,7 +167,7 @@ class MaskedHubPost(HubPost):
         return Masking(len(self._attempts.tried) - 1, tuple(keys), weights, tuple(new), tuple(new.values()))
 
     def _known(self, i: int) -> dict[str, bytes]:
-        """The keys an agent has: none, if it has got a new one itself since it was told them."""
+        """The keys that an agent has; none if its own key has changed since they were sent."""
         known = self._given.get(i, {})
         return known if known.get(self._names[i]) == self._peers[i].public_key else {}
 
@@ -196,7 +196,7 @@ class MaskedHubPost(HubPost):
         return super()._learn(asked)
 
     def _set_aside(self, refused: Mapping[int, str]) -> None:
-        """These play no game in this step, and are asked for their keys before the next one."""
+        """Exclude these agents from the game of this step; they are asked for their keys before the next step."""
         for i, reason in refused.items():
             log.warning("step %d: %s plays no game: %s", self._now().number, self._names[i], reason)
             self._peers[i].introduced = None

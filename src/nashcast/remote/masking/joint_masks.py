@@ -1,8 +1,8 @@
-"""The owner's side of masks in the joint game: its agent's terms under masks, or nothing.
+"""The owner's side of masks in the joint game: an agent's terms are sent under masks or not at all.
 
-A row has one round for the forecast, and one more for each label whose sums were not foreseen. All rounds of a row are
-over the same agents; if one of them is lost, the row goes on without its sums. There is no second attempt: two sums
-over almost the same agents would show the difference.
+A row has one round for the forecast, and one more for each label whose sums are not known yet. All rounds of a row are
+over the same agents; if one of them is lost, the row continues without its sums. There is no second attempt: two sums
+over almost the same agents would reveal the difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEY = 32  # bytes of a public key; its signature follows
 
 
 class JointMasks:
-    """One agent's masks. public_key: what its peers must have, and its signature; another for every start and run."""
+    """One agent's masks. public_key: sent to its peers, with its signature; new for every start and run."""
 
     def __init__(self, name: str, settings: MaskSettings):
         self._name, self._settings = name, settings
@@ -32,7 +32,7 @@ class JointMasks:
         verify_key(signed, settings.federation, settings.enrolled)
 
     def renew(self, after: int) -> None:
-        """A run begins, or goes on after a restart. after: a row in which it may have sent something before."""
+        """Begin a run, or resume it after a restart. after: the last row in which it may have sent terms before."""
         private, own = new_key(), self._settings
         signed = sign_key(own.federation, self._name, private, own.seed)
         self.public_key = signed.public_key + signed.signature
@@ -42,13 +42,13 @@ class JointMasks:
         self._met: dict[str, bytes] = {}
 
     def meet(self, names: Sequence[str], keys: Sequence[bytes]) -> None:
-        """Keys that were published. Each is checked when it is first needed."""
+        """Store published keys. Each is verified at its first use."""
         self.known |= dict(zip(names, keys, strict=True))
 
     def mask(
         self, terms: Sequence[np.ndarray], row: int, round_name: str, present: frozenset[str], told: bytes
     ) -> bytes:
-        """These terms under the masks of one round. told: a digest of everything published. Raises MaskRefused."""
+        """These terms under the masks of one round. told: a digest of all published events. Raises MaskRefused."""
         if self.known.get(self._name, self.public_key) != self.public_key:
             raise refusal(f"{self._name!r}: another key was published as its own")
         for name in sorted(present - {self._name}):

@@ -1,8 +1,8 @@
-"""Secure aggregation: agents mask their terms in pairs, so that the hub sees their sum and nothing else of them.
+"""Secure aggregation: agents mask their terms in pairs, so that the hub sees only the sum.
 
 Every two agents share a secret (X25519, HKDF-SHA256). From it both draw the same numbers (HMAC-SHA256, ChaCha20) for
-each round; the one whose name is smaller adds them to its terms, the other subtracts them, modulo 2^128: in the sum
-over all agents present they cancel exactly. What this promises, and what not: docs/explanation/secure-aggregation.md.
+each round; the agent with the smaller name adds them to its terms, the other subtracts them, modulo 2^128: in the sum
+over all agents present they cancel exactly. Guarantees and limits: docs/explanation/secure-aggregation.md.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from nashcast.remote.wire.fixed_point import OutOfRange, add_up, decode, encode
 VERSION = 1
 _HAZMAT = "cryptography.hazmat.primitives"
 _needed = cache(needed)
-_TAG = 16  # bytes before the masked numbers that say which round they are of
+_TAG = 16  # bytes before the masked numbers; they identify the round
 log = logging.getLogger(__name__)
 
 
 class MaskRefused(NashcastError):
-    """An agent does not send: what it was asked for could show its own terms, or it cannot trust a peer's key."""
+    """An agent does not send: the request could reveal its own terms, or a peer's key is not verified."""
 
 
 class MasksDoNotCancel(NashcastError):
-    """The hub's messages are not one from each agent present, all of the same round: their sum means nothing.
+    """The hub's messages are not one from each agent present, all of the same round: their sum has no meaning.
 
-    odd: whose messages are not of the round of most others, if that is what is wrong.
+    odd: agents whose messages belong to another round than most, if that is the fault.
     """
 
     def __init__(self, text: str, odd: Sequence[str] = ()):
@@ -60,12 +60,12 @@ class SignedKey(NamedTuple):
 
 
 def new_key() -> bytes:
-    """A private X25519 key: a new one at each start, never stored, so that no mask is ever drawn twice."""
+    """A private X25519 key: new at each start and never stored, so that no mask is used twice."""
     return os.urandom(32)
 
 
 def sign_key(federation: str, name: str, private_key: bytes, seed: str) -> SignedKey:
-    """What an agent shows its peers. seed: of its nkey (SU…)."""
+    """An agent's public key, signed for its peers. seed: of its nkey (SU…)."""
     nkeys = _needed("nkeys")
     try:
         identity = nkeys.from_seed(bytearray(seed.encode()))
@@ -88,7 +88,7 @@ def verify_key(key: SignedKey, federation: str, enrolled: Mapping[str, str]) -> 
 
 
 def read_enrolled(path: str | Path) -> dict[str, str]:
-    """The enrolled agents' public nkeys from a TOML file its owner was given: a table [agents], name = "U…"."""
+    """The enrolled agents' public nkeys from the owner's TOML file: a table [agents], name = "U…"."""
     try:
         agents = tomllib.loads(Path(path).read_text("utf-8"))["agents"]
         enrolled = {name: str(nkey) for name, nkey in agents.items()}
@@ -101,7 +101,7 @@ def read_enrolled(path: str | Path) -> dict[str, str]:
 
 
 def told(*arrays: np.ndarray, before: bytes = b"") -> bytes:
-    """What an agent has been told in this attempt, in 32 bytes: as `context` it makes sure all were told the same."""
+    """A digest of what an agent has received in this attempt. As `context` it ensures that all received the same."""
     parts = [packed(str(a.shape), np.ascontiguousarray(a, dtype="<f8").tobytes()) for a in arrays]
     return sha256(packed(before, *parts)).digest()
 
@@ -109,8 +109,8 @@ def told(*arrays: np.ndarray, before: bytes = b"") -> bytes:
 class MaskedAgent:
     """One agent's side. private_key: from `new_key`.   peers: the others' public keys, each from `verify_key`.
 
-    least: below this many agents it does not send.   attempts: for each step.
-    after: a step up to which it may have sent before it was started (anew); it sends only later ones.
+    least: minimum number of agents in a sum.   attempts: maximum number per step.
+    after: the last step in which it may have sent before this start; it sends only in later ones.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class MaskedAgent:
         self.meet(peers)
 
     def meet(self, peers: Mapping[str, bytes]) -> None:
-        """Agree on secrets with these peers, new ones or such as come back with a new key."""
+        """Agree on secrets with these peers, which are new or have a new key."""
         own = self._private.public_key().public_bytes_raw()
         key_of = _needed(f"{_HAZMAT}.asymmetric.x25519").X25519PublicKey.from_public_bytes
         for peer, public in peers.items():
@@ -141,9 +141,9 @@ class MaskedAgent:
     ) -> bytes:  # fmt: skip
         """These terms under the masks of one round, for the hub.
 
-        step: by the agent's own count.   round_name: by its own code, not by the hub's word.   attempt: 0, 1, ….
-        present: all who are added up, itself included.   context: what all must have been told alike, see `told`.
-        least: how many agents this game takes, if more than the agent asks for anyway.
+        step: by the agent's own count.   round_name: from its own code, not from the hub.   attempt: 0, 1, ….
+        present: all agents of the sum, itself included.   context: a digest that must be equal for all, see `told`.
+        least: minimum number of agents of this game, if greater than the agent's own.
         """
         step, attempt = check.integer("step", step, min=0), check.integer("attempt", attempt, min=0)
         what = f"{self._name!r}: step {step}, attempt {attempt}, {round_name}"
@@ -160,7 +160,7 @@ class MaskedAgent:
         alike = packed(*sorted(present)), packed(*(str(np.shape(a)) for a in arrays)), context
         label = sha256(packed(VERSION, self._federation, step, attempt, round_name, *alike)).digest()
         peers = sorted(present - {self._name})
-        # The last number is 1 from everybody: the hub sees by their sum whether all masks were there.
+        # The last number is 1 from each agent: its sum shows the hub whether all masks have cancelled.
         terms = np.concatenate([*numbers, np.array([[1, 0]], dtype=np.uint64)])
         nonce = attempt.to_bytes(4, "little") + step.to_bytes(8, "little")
         streams = (_keystream(hmac.digest(self._pairs[peer], label, "sha256"), nonce, terms.nbytes) for peer in peers)
@@ -174,7 +174,7 @@ def masked_size(shapes: Sequence[tuple[int, ...]]) -> int:
 
 
 def sum_masked(messages: Mapping[str, bytes], shapes: Sequence[tuple[int, ...]], present: Set[str]) -> list[np.ndarray]:
-    """The hub's side: the sums of the agents' arrays of these shapes, once there is one message from each present."""
+    """The hub's side: the sums of the agents' arrays of these shapes, from one message of each agent present."""
     sizes = [prod(shape) for shape in shapes]
     if not present or messages.keys() != present:
         astray = ", ".join(sorted(messages.keys() ^ present))
@@ -197,7 +197,7 @@ def refusal(what: str) -> MaskRefused:
 
 
 def _statement(federation: str, name: str, public_key: bytes) -> bytes:
-    # A broker has agents sign a text of its choice when they connect. 0xFF occurs in no text: it cannot ask for this.
+    # A broker chooses the text that agents sign at connection. 0xFF occurs in no text: it cannot obtain this signature.
     return b"\xff" + packed("nashcast mask key", VERSION, federation, name, public_key)
 
 

@@ -1,6 +1,6 @@
 """The owner's side of masked games: which ones it takes part in, and its agent's terms under masks.
 
-Whatever it is told, an agent that has masks sends its terms under them or not at all.
+Whatever it receives, an agent with masks sends its terms under masks or not at all.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _KEY = 32  # bytes of a public key; its signature follows
 
 @dataclass(frozen=True)
 class MaskSettings:
-    """What an agent's owner needs for masked games.
+    """An owner's settings for masked games.
 
-    federation: its name.   seed: of the agent's nkey (SU…).   enrolled: the nkeys it trusts by name, see
-    `read_enrolled`; not from the hub.   least: with fewer agents it plays no game; a game may take more itself.
+    federation: its name.   seed: of the agent's nkey (SU…).   enrolled: trusted nkeys by name, see `read_enrolled`;
+    not from the hub.   least: minimum number of agents in a game; a game may require more.
     """
 
     federation: str
@@ -54,7 +54,7 @@ class MaskSettings:
 
 
 class _Window(NamedTuple):
-    """What a step's first game was played with. Sums under other weights would be more equations about the same."""
+    """Targets and weights of a step's first game. Sums with other weights would be more equations about the same."""
 
     step: int
     common: bytes
@@ -67,7 +67,7 @@ class _Window(NamedTuple):
 
 @dataclass
 class _Game:
-    """The game being played."""
+    """The present game."""
 
     step: int
     masking: Masking
@@ -77,7 +77,7 @@ class _Game:
 
 
 class OwnMasks:
-    """One agent's masks. public_key: what its peers must have, and its signature; another for every run and start."""
+    """One agent's masks. public_key: sent to its peers, with its signature; new for every run and start."""
 
     def __init__(self, name: str, settings: MaskSettings):
         if not isinstance(settings, MaskSettings):
@@ -93,9 +93,9 @@ class OwnMasks:
             raise InvalidInput("masks", str(error).rstrip("."), remedy) from None
 
     def begin(self, after: int) -> None:
-        """A run begins, or goes on after a restart. after: a step in which it may have sent something before."""
+        """Begin a run, or resume it after a restart. after: the last step in which it may have sent terms before."""
         if self._agent is not None:
-            self._renew()  # what was masked in another run is never masked alike
+            self._renew()  # no mask of another run is used again
         own = self._settings
         self._agent = MaskedAgent(
             self._name, self._private, {}, federation=own.federation, least=self._least, after=after
@@ -104,7 +104,7 @@ class OwnMasks:
         self._step, self._sent = -1, {}
 
     def check(self, call: Call, step: int, run: int) -> None:
-        """Raises MaskRefused, with the reason, for a move of a game that it does not take part in."""
+        """Raises MaskRefused, with the reason, for a move of a game that is not admitted."""
         if isinstance(call, JoinGame):
             self._game = None
             self._game = self._joined(call, step, run)
@@ -116,7 +116,7 @@ class OwnMasks:
             raise self._refusal("the total weights are not those of the weights that all are told")
 
     def after(self, call: Call, result: Any) -> Any:
-        """What may be sent of a move's result. What the agent was told in it counts in all that follows."""
+        """The part of a move's result that may be sent. Received sums become part of the context of later rounds."""
         game = self._game
         assert game is not None
         if isinstance(call, Receive):
@@ -161,7 +161,7 @@ class OwnMasks:
                 self._known[name] = key
 
     def _masked(self, game: _Game, round_name: str, result: Any) -> bytes:
-        """Its terms under the masks of this round; the same bytes if they were sent before."""
+        """The terms under the masks of this round; the same bytes if they were sent before."""
         assert self._agent is not None
         if game.step != self._step:
             self._step, self._sent = game.step, {}

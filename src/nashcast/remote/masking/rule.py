@@ -1,6 +1,6 @@
-"""Which sums under masks an agent takes part in: over how many agents, and over which of them when some drop out.
+"""The rule for masked sums that an agent takes part in: the number of agents, and the set after agents drop out.
 
-Two sums over almost the same agents show what the few others sent. What the rule promises, and why:
+Two sums over almost the same agents reveal the terms of the few others. Guarantees and proofs:
 docs/explanation/secure-aggregation.md.
 """
 
@@ -17,10 +17,10 @@ LEAST, ATTEMPTS = 3, 3
 
 
 def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
-    """How many agents it takes until a game's sums, which the hub sees, no longer tell what one of them put in.
+    """The minimum number of agents for which a game's sums, which the hub sees, do not determine an agent's terms.
 
     The hub knows the weights: a summed matrix is many equations about few private numbers, T · p(p+1)/2 of each agent.
-    This counts both. noisy: anybody's features are random; the count is then on the safe side.
+    This counts both. noisy: any agent's features are random; the count is then an upper bound.
     """
     T, p = check.integer("lookback", lookback, min=1), check.integer("y_dim", y_dim, min=1)
     sizes = [(back + 1) * p for back in range(T)]
@@ -28,7 +28,7 @@ def least_present(lookback: int, y_dim: int = 1, noisy: bool = False) -> int:
     if not noisy:
         return max(LEAST, -(-couplings // numbers) + 1)
     others = sum(sizes) + sum(_pairs(k) * (_pairs(k) + k) for k in sizes[:-1])  # offsets and noise tensors
-    surprises = sum(k * (k + 1) for k in sizes[1:])  # they bring private numbers of their own
+    surprises = sum(k * (k + 1) for k in sizes[1:])  # these add private numbers
     without = -(-(couplings + others) // numbers)
     everything = -(-(couplings + others + surprises) // (numbers + (T - 1) * p * p))
     return max(LEAST, without + 1, everything + 1)
@@ -40,11 +40,11 @@ def _pairs(n: int) -> int:
 
 
 class Ledger:
-    """Which sets of agents one agent has let itself be added up with in its present step.
+    """The sets of agents of the masked sums that one agent has joined in its present step.
 
     A later attempt must have the same set, or leave out at least `least` of the last one's agents and keep more than
-    half of the first one's. If every agent holds to that, then the sums of one step that can be opened at all say no
-    more than sums over disjoint groups of at least `least` agents, whatever the hub says about who is there.
+    half of the first one's. If every agent follows this rule, then the sums of one step that can be decoded reveal no
+    more than sums over disjoint groups of at least `least` agents, whatever set of agents the hub announces.
     """
 
     def __init__(self, least: int = LEAST, attempts: int = ATTEMPTS, after: int = -1):
@@ -54,7 +54,7 @@ class Ledger:
         self._rounds: set[str] = set()
 
     def admit(self, step: int, attempt: int, round_name: str, present: Set[str], least: int = 0) -> str:
-        """Enter one round. least: of this game, if more. Returns why it must not be sent, or nothing."""
+        """Enter one round. least: of this game, if greater. Returns why it must not be sent, or an empty text."""
         least = max(self._least, least)
         if step < self._step or (step == self._step and not self._sets):
             return f"step {step} is over"
@@ -79,9 +79,10 @@ class Ledger:
 def next_present(
     tried: Sequence[Set[str]], missing: Set[str], step: int, least: int = LEAST, attempts: int = ATTEMPTS
 ) -> frozenset[str] | None:
-    """Who is to play when some are missing: all others but as many more as hide the missing ones, or None: no game.
+    """The next set of players when some are missing, or None for no game.
 
-    tried: the sets of this step's attempts so far. Who keeps the missing ones company changes from step to step.
+    Further agents are left out so that at least `least` are; which ones changes from step to step. tried: the sets of
+    this step's attempts so far.
     """
     left = sorted(tried[-1] - missing, key=lambda name: sha256(packed(step, name)).digest())
     gone = len(tried[-1]) - len(left)
@@ -91,20 +92,20 @@ def next_present(
 
 
 def why_thin(weights: np.ndarray, least: int) -> str:
-    """Why a game with these weights (lookback, agents) shows too much: in one of its steps few have any. Or nothing."""
+    """Why a game with these weights (lookback, agents) reveals too much (few nonzero in a step); or an empty text."""
     counts = np.count_nonzero(weights, axis=1)
     thin = counts[(counts > 0) & (counts < least)]
     return f"only {thin.min()} agents have a weight in some step of the window; it takes {least}" if thin.size else ""
 
 
 def packed(*fields: str | int | bytes) -> bytes:
-    """Fields with their lengths, so that no other fields give the same bytes."""
+    """An injective encoding of fields: each is preceded by its length."""
     parts = [field if isinstance(field, bytes) else str(field).encode() for field in fields]
     return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
 
 def _why_not(tried: Sequence[Set[str]], present: Set[str], least: int) -> str:
-    """Why a new attempt with these agents is not to be, after those tried."""
+    """Why an attempt with these agents is not allowed after those tried, or an empty text."""
     if not tried or present == tried[-1]:
         return ""
     if not present < tried[-1]:

@@ -1,4 +1,4 @@
-"""What an agent missed: the inputs of steps that went on without it, from the hub's durable stream."""
+"""Reads what an agent missed from the hub's durable stream: inputs of steps, or events of a joint game."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from nashcast.remote.wire.subjects import steps_subject
 async def missed_inputs(
     client: Any, federation: str, run: int, first: int, last: int, timeout: float = 5.0
 ) -> list[np.ndarray | None]:
-    """The inputs of steps first to last of a run; None for each that the stream does not hold (any more)."""
+    """The inputs of steps first to last of a run; None for each that the stream does not contain (any more)."""
     found: dict[int, np.ndarray] = {}
     newest = await _newest(client, federation, timeout)
     if newest is not None:
         sequence, record = newest
-        # A step is stored once, or again by a hub that was killed: what is wanted is at or before where it would be.
+        # A killed hub may store a step twice: the first wanted step is at or before this position.
         back = max(record.step - first, 0) + 1 if record.run == run else last - first + 1
         while True:
             start = max(sequence - back, 1)
@@ -44,8 +44,8 @@ async def missed_events(
     if newest is None:
         return []
     sequence, record = newest
-    # A row is at least three events, and one part, or again a part by a hub that was killed.
-    # What is wanted may not be stored yet.
+    # A row has at least three events in one part, and a killed hub may store a part twice.
+    # The wanted part may not be stored yet.
     back = max(record.number - number, 0) // 3 + 2 if record.run == run else sequence
     while True:
         start, found = max(sequence - back, 1), []
@@ -87,7 +87,7 @@ async def _newest(client: Any, federation: str, timeout: float, kind: type = Ste
 
 
 def _read(data: bytes, kind: type = StepRecord) -> Any:
-    """None for something else."""
+    """The message; None if it is of another kind."""
     try:
         return unpack(data, (kind,))
     except MalformedMessage:

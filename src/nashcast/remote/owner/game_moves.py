@@ -1,4 +1,4 @@
-"""An agent's moves in a spread game, in the order of the game: out of it, its terms would be of something else."""
+"""An agent's moves in a spread game. Moves out of order are refused: their terms would belong to another game."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nashcast.remote.wire.messages import Begin, Call, FinishGame, JoinGame, Rec
 
 
 class GameMoves:
-    """masks: with them the agent plays masked games only, and they say which; without, the guard does."""
+    """masks: with them the agent plays only the masked games that they admit; without, those that the guard admits."""
 
     def __init__(self, agent: PaperAgent, masks: OwnMasks | None):
         self._agent, self._masks = agent, masks
@@ -26,11 +26,11 @@ class GameMoves:
 
     @property
     def noisy(self) -> bool:
-        """Whether some agent's features vary in the game that is being played."""
+        """Whether any agent's features are random in the present game."""
         return any(isinstance(call, JoinGame) and call.invitation.noisy for call in self._moves)
 
     def play(self, call: Call, step: int, begun: Begin, guard: TurnGuard) -> Any:
-        """One move, and its result. Raises MaskRefused or GameRefused for one of a game it does not play in."""
+        """Make one move and return its result. Raises MaskRefused or GameRefused for a game that is not admitted."""
         if self._masks is not None:
             self._masks.check(call, step, begun.run)
         elif isinstance(call, JoinGame) and call.masking is not None:

@@ -1,4 +1,4 @@
-"""At an agent's owner: from an invitation to an agent that is enrolled. Private keys are made here and stay here."""
+"""The owner's side of enrolment by invitation. Private keys are generated here and never sent."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from nashcast.remote.broker.enrolling.join_messages import Asked, Said, pack_req
 from nashcast.remote.broker.files import make_folder, needed, write_whole
 from nashcast.remote.broker.rules import join_subject
 
-# Seconds to dial, for one answer, between two questions, and for the broker to let the new agent in.
+# Timeouts of a connection and of one answer, interval between requests, and timeout of the agent's first connection.
 DIAL_S, ANSWER_S, RETRY_S, FIRST_S = 5, 10.0, 1.0, 30.0
-# How often an agent that is enrolled tells the desk so.
+# Attempts to confirm the enrolment to the desk.
 GOODBYES = 5
 Say = Callable[[str], None]
 
@@ -42,8 +42,9 @@ class Joined(NamedTuple):
 def join(text: str, folder: str | Path | None = None, *, wait: float = 600.0, say: Say = lambda line: None) -> Joined:
     """Enrol the agent that an invitation names, and connect for the first time.
 
-    folder: where its files are kept; its name by default.   wait: seconds, for the hub and for its approval.   say:
-    told what happens. Interrupted, the same call goes on; of an agent that is enrolled it returns at once.
+    folder: of its files; named after the agent by default.   wait: seconds, for the hub and for its approval.   say:
+    called with progress messages. After an interruption, the same call resumes; for an enrolled agent it returns at
+    once.
     """
     code = read_code(text)
     folder = Path(code.name if folder is None else folder).expanduser()
@@ -74,7 +75,7 @@ def _is_joined(marker: Path, code: JoinCode) -> bool:
 
 
 def _own_files(folder: Path, code: JoinCode) -> Asked:
-    """Keys of the agent's own; those that an interrupted call has made are used."""
+    """Generate the agent's keys, or use those of an interrupted call."""
     seed, request = folder / f"{code.name}.seed", folder / f"{code.name}.csr"
     key = public_key(read_seed(seed)) if seed.exists() else make_seed(seed)
     if not request.exists() or not certs.key_path(folder, code.name).exists():
@@ -83,7 +84,7 @@ def _own_files(folder: Path, code: JoinCode) -> Asked:
 
 
 async def _asked_for(code: JoinCode, asked: Asked, folder: Path, wait: float, say: Say) -> None:
-    """Until the certificate is here, and the desk knows that it is."""
+    """Ask the desk until it has sent the certificate, and store it."""
     until, told = time.monotonic() + wait, ""
     while True:
         try:
@@ -109,7 +110,7 @@ async def _asked_for(code: JoinCode, asked: Asked, folder: Path, wait: float, sa
 
 
 async def _first_time(joined: Joined, code: JoinCode) -> None:
-    """As the agent itself, over TLS that is verified; then the invitation is closed."""
+    """Connect as the agent, over verified TLS; then close the invitation."""
     until = time.monotonic() + FIRST_S
     url = joined.hub.rpartition("/")[0]
     while True:
@@ -119,30 +120,30 @@ async def _first_time(joined: Joined, code: JoinCode) -> None:
             break
         except InvalidInput:
             raise
-        except NashcastError:  # a broker elsewhere reads its rules a moment later
+        except NashcastError:  # a broker on another machine reloads its rules a moment later
             if time.monotonic() > until:
                 raise
             await asyncio.sleep(RETRY_S)
     key, request = public_key(read_seed(joined.key)), (joined.certs / f"{joined.name}.csr").read_text()
-    for _ in range(GOODBYES):  # the broker may be reading its rules again; else it ends by itself, with its time
+    for _ in range(GOODBYES):  # the broker may be reloading its rules; an invitation left open expires
         try:
             await _exchange(code, Asked(key, request, True))
         except _NoAnswer:
             await asyncio.sleep(RETRY_S)
-        except NashcastError:  # shut out: closed before, and the answer was lost
+        except NashcastError:  # refused: it was closed before, and the answer was lost
             return
         else:
             return
 
 
 class _NoAnswer(Exception):
-    """The broker or the desk is not there."""
+    """The broker or the desk does not answer."""
 
 
 async def _exchange(code: JoinCode, asked: Asked) -> Said:
-    """One question to the desk.
+    """Send one request to the desk.
 
-    The broker is not verified here: it is the desk's reply that is signed, and nothing that is sent is secret.
+    The broker is not verified here: the desk's reply is signed, and the request contains no secret.
     """
     nats = needed("nats")
     from nats.errors import Error
@@ -150,7 +151,7 @@ async def _exchange(code: JoinCode, asked: Asked) -> Said:
     dialling = True
 
     async def failed(error: Exception) -> None:
-        if dialling:  # else nats-py would look for the broker for ever
+        if dialling:  # else nats-py would retry for ever
             raise error
 
     try:
@@ -174,7 +175,7 @@ async def _exchange(code: JoinCode, asked: Asked) -> Said:
     except (Error, TimeoutError) as error:
         raise _NoAnswer(str(error) or type(error).__name__) from None
     finally:
-        with suppress(Exception):  # of a connection that is broken anyway
+        with suppress(Exception):  # the connection may be broken already
             await asyncio.wait_for(client.close(), 2.0)
 
 
@@ -183,7 +184,7 @@ def _guest_context(code: JoinCode) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     certificate, key = code.certificate()
-    with tempfile.TemporaryDirectory() as folder:  # ssl reads files only; this one is its owner's alone
+    with tempfile.TemporaryDirectory() as folder:  # ssl reads files only; the folder is private to this user
         paths = [Path(folder) / name for name in ("guest.pem", "guest-key.pem")]
         for path, content in zip(paths, (certificate, key), strict=True):
             write_whole(path, content, private=True)

@@ -1,7 +1,7 @@
-"""The owner's side of the joint game: what is told in, what is said out. Nothing leaves an agent but through here.
+"""The owner's side of the joint game: messages in, answers out. All data that leaves an agent passes through here.
 
-No network is known here: `JointOwner.hear` takes the bytes of a message and gives the bytes of the answer, if one is
-wanted. What an owner shares is decided here: at `joint` its terms leave under masks, and nothing else does.
+This module does no networking: `JointOwner.hear` takes the bytes of a message and returns the bytes of the answer, if
+one is wanted. It enforces what the owner shares: with `joint`, only masked terms leave.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from nashcast.remote.wire.joint.joint_messages import (
 from nashcast.remote.wire.messages import Hello
 
 log = logging.getLogger("nashcast.remote")
-# Calls for events that were missed: (run, number of the first one) to what the durable log holds of them, in order.
+# Reads missed events: (run, number of the first one) to the parts of the durable log, in order.
 MissedEvents = Callable[[int, int], Iterable[tuple[int, tuple[bytes, ...]]]]
-# Events whose digests are remembered, so that one that is told again otherwise is noticed.
+# Number of events whose digests are stored, to detect an event that is sent again with other content.
 _REMEMBERED = 256
 JOINT = "joint"
 
 
 class Behind(NashcastError):
-    """Events were missed, and are in the log."""
+    """Events were missed and must be read from the log."""
 
 
 class JointOwner:
     """Runs one agent of a joint game for its owner.
 
-    state: a file that keeps what it has learnt, written whenever a row is over; None to keep nothing.
-    missed: gives events that the agent has missed; None if there is no log to read.
-    log: told in words of everything that is sent.   masks: needed to share `joint`, used with nothing else.
+    state: the file of the agent's state, written at the end of each row; None to store nothing.
+    missed: reads missed events; None if there is no log to read.
+    log: called with a description of every message sent.   masks: required to share `joint`, otherwise not used.
 
-    `sent` counts the bytes that were sent, by what they are.
+    `sent` counts the bytes sent, by kind.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class JointOwner:
         self.run: int | None = None
         self._replica: Replica | None = None
         self._opening = b""
-        self._number, self._told = 0, b""  # the next event's, and a digest of all before it
+        self._number, self._told = 0, b""  # number of the next event, and a digest of all before it
         self._digests: deque[bytes] = deque(maxlen=_REMEMBERED)
-        self._last: tuple[int, str, bytes] | None = None  # the last answer with numbers, after how many events
-        self._disputed: int | None = None  # an event that was told otherwise than before; nothing is taken after it
+        self._last: tuple[int, str, bytes] | None = None  # the last answer with numbers: events so far, question, bytes
+        self._disputed: int | None = None  # an event sent twice with different content; later events are refused
         if state is not None and Path(state).is_file():
             self._resume(Path(state))
 
@@ -96,7 +96,7 @@ class JointOwner:
         return self._sent.bytes
 
     def hello(self) -> bytes:
-        """What the hub is told whenever the agent has found it."""
+        """The message to the hub after each connection."""
         at, run = (-1, -1) if self.run is None else (self._number, self.run)
         key = None if self._masks is None else self._masks.public_key
         hello = Hello(PROTOCOL, self._agent.name, self._agent.share, key, at, run)
@@ -105,9 +105,9 @@ class JointOwner:
         return self._sent.hello(f"{name}, shares {share}, at event {at} of run {run}", pack(hello))
 
     def hear(self, data: bytes, catch_up: bool = True) -> bytes | None:
-        """The answer to a message, if it asks for one. What makes no sense is answered with the reason.
+        """The answer to a message, if it asks for one. An invalid message is answered with the reason.
 
-        catch_up: read events that were missed from the log; if not, raises Behind where that is needed.
+        catch_up: read missed events from the log; if False, raises Behind instead.
         """
         began, said, ask = perf_counter(), None, HELLO
         try:
@@ -118,7 +118,7 @@ class JointOwner:
             said = self._answer(told)
         except Behind:
             raise
-        except Exception as error:  # whatever a black box raises: the hub is told, and the agent goes on
+        except Exception as error:  # a black box may raise anything: the hub is informed, and the agent continues
             said = self._said(reason=reason_of(error))
         if isinstance(said, Said) and said.reason:
             log.warning("%s: %s", self._agent.name, said.reason)
@@ -133,7 +133,7 @@ class JointOwner:
         return self._sent.reply(self._number, said.reason, _parts_of(said), reply)
 
     def _follow(self, told: Told, catch_up: bool) -> None:
-        """Take all events up to the end of a message; those before it are read from the log."""
+        """Take all events up to the end of a message; missed ones are read from the log."""
         have = self._number if told.run == self.run else 0
         disputed = self._disputed
         if told.run == self.run and disputed is not None and not 0 <= disputed - told.number < len(told.events):

@@ -1,8 +1,8 @@
-"""An agent in the joint game at its owner's: it follows the hub's log, and learns from its own arithmetic.
+"""The owner's replica of the joint game: it follows the hub's log and computes what its agent learns from.
 
-The owner keeps what is public of the stream itself: rows, scales, screen, the public player. So the residual an agent
-learns from is computed here, from sums that were published before the label; nothing of it is the hub's word. Events
-that do not fit what was published before are refused, and change nothing.
+The owner maintains the public state of the stream itself: rows, scales, screen, the public player. So the residual that
+an agent learns from is computed here, from sums published before the label; no part of it is taken on trust from the
+hub. Events that contradict earlier ones are refused, and change nothing.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from nashcast.remote.wire.joint.joint_messages import Input, Label, LateLabel, O
 
 
 class NotAsPublished(NashcastError):
-    """An event that does not fit those before it."""
+    """An event that contradicts those before it."""
 
 
 class Answer(NamedTuple):
-    """What an agent says of the present row. terms: as in `wire.joint_messages.Said`; none if it sits out."""
+    """An agent's answer for the present row. terms: as in `wire.joint_messages.Said`; none if it sits out."""
 
     terms: tuple[np.ndarray, ...]
     forecasts: AgentForecasts
@@ -46,19 +46,19 @@ class Answer(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """The row that was forecast and is not over."""
+    """The present row, after its forecast."""
 
     input: Input
     answer: Answer
     late: int  # late labels before its forecast
     sums: Sums | None
-    players: frozenset[str] = frozenset()  # whose masks are in the sum that its terms went into
+    players: frozenset[str] = frozenset()  # the agents of the masked sum that includes its terms
 
 
 def check_fit(sums: Sums, row: _Row, name: str, names: tuple[str, ...], usual: np.ndarray) -> None:
-    """Raises NotAsPublished for sums that cannot be those of the agents that they name.
+    """Raises NotAsPublished for sums that are impossible for the agents that they include.
 
-    name: of this agent, whose own terms are in the row.   names: of all agents.   usual: change of each target.
+    name: of this agent, which made the row's terms.   names: of all agents.   usual: the usual change of each target.
     """
     own, leverage = row.answer.terms[0] * usual[:, None], row.answer.terms[1]
     inside = set(names) - {*sums.absent, *sums.excluded}
@@ -93,8 +93,8 @@ class Replica:
         )
         self._server = JointServer(game, 1, PUBLIC_FEATURES, p, H)
         self._row: _Row | None = None
-        self._late, self._fresh = 0, False  # late labels so far; whether no lesson came since the forecast
-        self._lessons: Generator[Lesson, Recalled, None] | None = None  # of a label that waits for sums
+        self._late, self._fresh = 0, False  # late labels so far; whether nothing was learnt since the forecast
+        self._lessons: Generator[Lesson, Recalled, None] | None = None  # of a label whose sums are awaited
         self._asked: Lesson | None = None
 
     @property
@@ -111,7 +111,7 @@ class Replica:
 
     @property
     def answer(self) -> Answer:
-        """To the last input."""
+        """The answer to the last input."""
         if self._row is None:
             raise NotAsPublished(f"no input of step {self.step} was published")
         return self._row.answer
@@ -127,17 +127,17 @@ class Replica:
         return self._row is None and self._lessons is None
 
     def revised(self) -> bool:
-        """Whether blocks were fitted anew before the present row."""
+        """Whether blocks were refitted before the present row."""
         return self.answer.forecasts.stopped is not None
 
     def recalled(self) -> np.ndarray:
-        """What the present decoders say of the rows of the lesson that waits for sums, (variants, y_dim, horizon)."""
+        """The present decoders' forecasts for the rows of the lesson that awaits sums, (variants, y_dim, horizon)."""
         if self._asked is None:
             raise NotAsPublished("no label waits for sums of what decoders recall")
         return self._agents.recall(self._asked.steps)[:, 0]
 
     def take(self, event: Input | Sums | Label | LateLabel | Recalled) -> None:
-        """One event of the log."""
+        """Take one event of the log."""
         if (self._lessons is None) == isinstance(event, Recalled):
             what = "no label waits for it" if self._lessons is None else "the sums of the last label are missing"
             raise NotAsPublished(f"{type(event).__name__}: {what}")
@@ -207,7 +207,7 @@ class Replica:
         self._row = row._replace(sums=event)
 
     def added_up_with(self, players: frozenset[str]) -> None:
-        """The terms of the present row leave under masks with these agents."""
+        """Record that the present row's terms are sent under masks with these agents."""
         assert self._row is not None
         self._row = self._row._replace(players=players)
 
@@ -244,7 +244,7 @@ class Replica:
             self._asked = self._lessons = None
 
     def _learnt(self, parts: Iterator[RowEnd | Lesson]) -> Generator[Lesson, Recalled, None]:
-        """Learn from a label. Yields lessons whose sums are not known yet, and is sent them."""
+        """Learn from a label. Yields each lesson whose sums are not known yet, and is sent the sums."""
         row = self._row
         for part in parts:
             if isinstance(part, RowEnd):
@@ -270,7 +270,7 @@ class Replica:
         usual = self._history.scales.change
         own = self._agents.recall(steps)[:, 0] * usual[:, None] if excluded else None
         value, factor = self._server.residual(steps, changes, known, total, usual)
-        if own is not None:  # what it would have heard within the sums
+        if own is not None:  # its own part, which the sums do not include
             value = value - factor * own
         self._agents.learn_jointly(steps, value[:, None])
 
@@ -279,7 +279,7 @@ class Replica:
             raise NotAsPublished(f"{what}: of step {step}, and the present one is {self.step}")
 
     def save(self) -> dict[str, np.ndarray]:
-        """Between two rows: see `between_rows`."""
+        """The state between two rows: see `between_rows`."""
         assert self.between_rows
         return {"late": np.array(self._late)} | saved_parts(self._parts())
 

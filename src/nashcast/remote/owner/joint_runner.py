@@ -1,4 +1,4 @@
-"""Messages of the joint game at an owner's: heard in their order, answered on the agent's own subject."""
+"""Processes messages of the joint game in order, and answers on the agent's own subject."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from nashcast.remote.owner.joint_owner import Behind, JointOwner
 
-# Seconds of a message after which the next is likely to be as quick.
+# A message processed within this time makes the next likely to be as quick.
 QUICK_S = 0.05
 
 
@@ -21,26 +21,26 @@ class JointRunner:
         self._lock, self._quick = asyncio.Lock(), False
 
     async def told(self, message: Any) -> None:
-        """A message to all agents."""
+        """Process a message to all agents."""
         answer = await self._heard(message.data)
         if answer is not None:
             await self._publish(answer)
 
     async def asked(self, message: Any) -> None:
-        """The same message to this agent alone: its answer did not come."""
+        """Process the same message, sent to this agent alone because its answer did not arrive."""
         answer = await self._heard(message.data)
         if answer is not None:
             await message.respond(answer)
 
     async def _heard(self, data: bytes) -> bytes | None:
-        """In a thread if it may take its time, so that the line is kept meanwhile; to change threads takes time too."""
+        """The answer. Slow messages use a thread, so that the connection stays alive; quick ones avoid its overhead."""
         async with self._lock:
             began = time.monotonic()
             try:
                 if self._quick:
                     return self._owner.hear(data, catch_up=False)
             except Behind:
-                pass  # what was missed is read from the log, in a thread: the loop cannot wait for itself
+                pass  # missed events are read from the log in a thread: the loop cannot wait for itself
             finally:
                 self._quick = time.monotonic() - began < QUICK_S
             loop = asyncio.get_running_loop()

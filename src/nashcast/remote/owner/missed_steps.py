@@ -1,4 +1,4 @@
-"""The inputs of steps that an agent has missed, so that an encoder with memory may see them."""
+"""The inputs of missed steps, for encoders with memory."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from nashcast import validation as check
 
-# Called as inputs(first, last); None for each that is not to be had.
+# Called as inputs(first, last); None for each input that is not available.
 Inputs = Callable[[int, int], Sequence[np.ndarray | None]]
 
 
 def inputs_of_missed(inputs: Inputs | None, first: int, last: int, x_dim: int) -> dict[int, np.ndarray]:
-    """Those that can be had, by step."""
+    """The available inputs, by step."""
     found = {}
     if inputs is not None:
-        with suppress(Exception):  # not to be had: the encoder's memory is then an older one
+        with suppress(Exception):  # not available: the encoder's memory is then older
             for s, x in zip(range(first, last + 1), inputs(first, last), strict=False):
                 if x is not None:
                     found[s] = check.shaped("x", x, (x_dim,), "(x_dim,)")

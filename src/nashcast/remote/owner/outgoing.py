@@ -1,4 +1,4 @@
-"""What leaves an agent: the filter in front of every message, and what is in one, in words and in bytes."""
+"""The filter for everything that leaves an agent, and a record of what was sent, in words and in bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nashcast.validation import shape_text
 
 
 def allowed(agent: PaperAgent, call: Call, result: Any) -> Result:
-    """As much of a call's result as the agent's owner shares, and as was asked for."""
+    """The part of a call's result that was asked for and that the agent's owner shares."""
     share = agent.share
     if isinstance(result, Introduced):
         features = result.features if result.lets_out("moments") else None
@@ -37,9 +37,9 @@ def allowed(agent: PaperAgent, call: Call, result: Any) -> Result:
 
 
 def anchored_only(results: list[tuple[str, Result]]) -> list[tuple[str, Result]]:
-    """Where a turn asked for the forecast from a given place as well: from there only.
+    """If a turn also asked for the forecast from a given starting point, send only that one.
 
-    From two places, the output and the decoder of a forecaster could be solved for.
+    From forecasts at two starting points, the hub could solve for the output and the decoder of a forecaster.
     """
     anchored = [result for kind, result in results if kind == "adopt" and isinstance(result, Answer)]
     if not anchored or anchored[0].forecast is None:
@@ -49,9 +49,9 @@ def anchored_only(results: list[tuple[str, Result]]) -> list[tuple[str, Result]]
 
 
 class Sent:
-    """What has left an agent: bytes by kind of call, and a line for each message. write: told each line; may be None.
+    """A record of what was sent: bytes by kind of call, and a line for each message. write: called with each line.
 
-    bytes: of numbers by kind of call, and under "envelope" all the rest.
+    bytes: of numbers by kind of call; all others are counted as "envelope".
     """
 
     def __init__(self, write: Callable[[str], None] | None):
@@ -108,9 +108,9 @@ def size(result: Result) -> int:
 
 
 def reason_of(error: Exception) -> str:
-    """An error in words that may be sent."""
+    """The text of an error, shortened for sending."""
     kind = type(error).__name__
     try:
         return shortened(str(error) if isinstance(error, NashcastError) else f"{kind}: {error}") or kind
-    except Exception:  # a black box's error may not even be printed
+    except Exception:  # str() of a black box's error may itself fail
         return kind

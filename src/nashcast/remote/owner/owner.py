@@ -1,6 +1,6 @@
-"""The owner's side: turns in, replies out. Nothing leaves an agent but through here.
+"""The owner's side: turns in, replies out. All data that leaves an agent passes through here.
 
-No network is known here: `Owner.answer` takes the bytes of a turn and gives the bytes of the reply.
+This module does no networking: `Owner.answer` takes the bytes of a turn and returns the bytes of the reply.
 """
 
 from __future__ import annotations
@@ -53,19 +53,20 @@ from nashcast.remote.wire.messages import (
 )
 
 log = logging.getLogger("nashcast.remote")
-# Missed steps made up for in one turn. Who has missed more catches up over several, and sits those out too.
+# Maximum number of missed steps processed in one turn. An agent with more catches up over several turns, and sits out
+# those steps too.
 AT_ONCE = 10_000
 
 
 class Owner:
     """Runs one agent for its owner.
 
-    state: a file that keeps what the agent has learnt, written before the reply, so that a killed agent goes on; None
-        to keep nothing.   inputs: called as inputs(first, last) for the inputs of missed steps, None for each that is
-        not to be had, so that an encoder with memory may see them; None to leave it where it was.
-    log: told in words of everything that is sent.   masks: for games under masks; with them, it plays no others.
+    state: the file of the agent's state, written before the reply, so that a killed agent can resume; None to store
+        nothing.   inputs: called as inputs(first, last) for the inputs of missed steps, for encoders with memory; it
+        returns None for each that is not available. None to skip missed inputs.
+    log: called with a description of every message sent.   masks: for masked games; with them, it plays no others.
 
-    `sent` counts the bytes of numbers that were sent by kind of call, and under "envelope" all the rest.
+    `sent` counts the bytes of numbers sent, by kind of call; all other bytes are counted as "envelope".
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Owner:
         self._game = GameMoves(self._agent, self._masks)
         self._guard: TurnGuard | None = None
         self._changed = False
-        self._last: tuple[bytes, bytes] | None = None  # the last turn of a game, and the reply
+        self._last: tuple[bytes, bytes] | None = None  # the last turn, and the reply
         if state is not None and Path(state).is_file():
             self._resume(Path(state))
 
@@ -98,11 +99,11 @@ class Owner:
 
     @property
     def run(self) -> int | None:
-        """The number of the run it is in, if any."""
+        """The number of its present run, if any."""
         return None if self._begun is None else self._begun.run
 
     def hello(self) -> bytes:
-        """What the hub is told whenever the agent has found it."""
+        """The message to the hub after each connection."""
         agent, begun = self._agent, self._begun
         at, run = (-1, -1) if begun is None else (agent.step, begun.run)
         public_key = None if self._masks is None else self._masks.public_key
@@ -111,7 +112,7 @@ class Owner:
         return self._sent.hello(f"{agent.name}, shares {agent.share}, at step {at} of run {run}", pack(hello))
 
     def answer(self, data: bytes) -> bytes:
-        """The reply to a turn. One that makes no sense is answered with the reason, and changes nothing."""
+        """The reply to a turn. An invalid turn is answered with the reason, and changes nothing."""
         if self._last is not None and self._last[0] == data:
             return self._sent.reply(self._agent.step, "the same again", [], self._last[1])
         began, step, results, self._last = perf_counter(), 0, [], None
@@ -122,9 +123,9 @@ class Owner:
             results = self._carry_out(turn)
             reply = pack(Reply(step, tuple([result for _, result in results]), "", perf_counter() - began))
             reason = ""
-            # The moves of a game are made once; whatever was lost on the way is sent again as it was.
+            # The moves of a game are made once; a lost reply is sent again unchanged.
             self._last = data, reply
-        except Exception as error:  # whatever a black box raises: the hub is told, and the agent goes on
+        except Exception as error:  # a black box may raise anything: the hub is informed, and the agent continues
             reason, results = reason_of(error), []
             reply = pack(Reply(step, (), reason, perf_counter() - began))
         return self._sent.reply(step, reason, results, reply)
@@ -137,19 +138,19 @@ class Owner:
                     result = self._unharmed(call, turn)
                 except (MaskRefused, GameRefused) as error:
                     results.append((kind_of(call), Refused(reason_of(error))))
-                    break  # it plays no further, but its forecast stands
+                    break  # it leaves the game, but its forecast remains valid
                 if kind_of(call) in RESULTS:
                     result = allowed(self._agent, call, result)
                     results.append((kind_of(call), result))
                 if isinstance(result, RemoteAnswer) and result.forecast is None:
-                    break  # it sits out: there is nothing to adopt or to play with
+                    break  # it sits out: it cannot adopt or play
         finally:
             if self._changed and self._state is not None:
                 self._keep(self._state)
         return results if self._features() is not None else anchored_only(results)
 
     def _unharmed(self, call: Call, turn: Turn) -> Any:
-        """One call. If it fails, the agent is as it was: a black box is asked before anything is written over."""
+        """Make one call. If it fails, the agent is restored: a black box runs before arrays are overwritten."""
         before = dict(vars(self._agent))
         try:
             return self._do(call, turn)
@@ -172,7 +173,7 @@ class Owner:
             raise MalformedMessage(f"at step {self._agent.step}, not {step}")
         if isinstance(call, View):
             return self._agent.view()
-        # Of a game only the end is kept: who is killed inside one sits that step out.
+        # Only the end of a game is saved: an agent killed within one sits that step out.
         self._changed = self._changed or isinstance(call, Forecast | Adopt | FinishGame)
         assert self._begun is not None and self._guard is not None  # noqa: PT018
         if isinstance(call, Forecast):
@@ -183,7 +184,7 @@ class Owner:
         return self._game.play(call, step, self._begun, self._guard)
 
     def _begin(self, call: Begin, step: int) -> Introduced:
-        """A run that has begun is not begun again: the hub asks for it whenever it is not sure."""
+        """Begin a run, unless it has begun already: the hub asks for it whenever in doubt."""
         if self._begun is not None and self._begun.run == call.run:
             if call.settled() != self._begun.settled():
                 raise MalformedMessage("begin: got other dimensions or another key than this run has begun with")
@@ -211,7 +212,7 @@ class Owner:
             return self._miss(Missed(call.step, call.step))
         sync = call.sync
         if sync is not None and sync.decoder is not None and self._features() is None:
-            sync = None  # it shares less than when it was asked: its own forecast stands
+            sync = None  # it shares less than before: its own forecast remains valid
         assert self._guard is not None
         self._guard.close(call.step, sync, self._agent.place)
         if sync is not None:
@@ -253,7 +254,7 @@ class Owner:
         except NotHonest as error:
             if own is None:
                 raise
-            return Answer(None, reason_of(error))  # its forecast stands
+            return Answer(None, reason_of(error))  # its forecast remains valid
         return self._moved(sync)
 
     def _moved(self, sync: Sync) -> Answer:
@@ -264,7 +265,7 @@ class Owner:
         return self._agent.adopt(sync)
 
     def _has_forecast(self) -> bool:
-        """Not if it has lost its memory since: then the step is one it sat out."""
+        """False if it has lost its state since: then it sat the step out."""
         with suppress(InvalidInput):
             self._agent.raw_features()
             return True
@@ -277,7 +278,7 @@ class Owner:
         return Dimensions(x_dim, len(target), self._features(), lookback, self._game.noisy)
 
     def _features(self) -> int | None:
-        """How many it has, as far as the hub may know."""
+        """The number of features, if it is shared with the hub."""
         introduced = self._introduced
         return introduced.features if introduced is not None and introduced.lets_out("moments") else None
 

@@ -1,4 +1,4 @@
-"""An agent at its owner's, for as long as it is wanted: dials the broker, says hello, answers the hub's turns."""
+"""Runs an agent for its owner: connects to the broker, says hello, and answers the hub's turns."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from nashcast.remote.wire.messages import Notice
 from nashcast.remote.wire.subjects import ask_subject, everybody_subject, tell_subject
 
 log = logging.getLogger("nashcast.remote")
-# Seconds to look for what was missed before going on without, for one answer of the broker's, and between two tries.
-CATCH_UP, ANSWER, AGAIN = 60.0, 2.0, 0.1
-# Seconds of a turn after which the next is likely to be as quick; and words of calls that may take longer all the same.
-QUICK, SLOW = 0.05, (b"begin", b"missed")
-# Seconds between two looks at certificates.
+# Timeout for reading missed inputs, timeout of one answer of the broker, and delay between attempts.
+CATCH_UP_S, ANSWER_S, RETRY_S = 60.0, 2.0, 0.1
+# A turn answered within QUICK_S makes the next likely to be as quick; SLOW names calls that may take longer anyway.
+QUICK_S, SLOW = 0.05, (b"begin", b"missed")
+# Interval between checks of certificates.
 EXPIRY_S = 3600.0
 
 
@@ -56,16 +56,16 @@ def serve_agent(
     least_present: int = LEAST,
     patience: float = 20.0,
 ) -> Owner | JointOwner:
-    """Take part in a federation until the process is told to end, or this agent is shut out.
+    """Take part in a federation until the process is stopped, or the broker refuses this agent.
 
     hub: tls://HOST:PORT/FEDERATION, or nats:// without TLS.   key: the agent's seed, see `nashcast enroll request`.
-    certs: a folder with ca.pem and the agent's certificate.   state: a file that keeps what it has learnt.
+    certs: a folder with ca.pem and the agent's certificate.   state: the file of the agent's state.
     agent: plays the joint game; with `decoders=Window(…)` the paper's.
-    sent: told in words of everything that leaves.   trusted: a file of the other agents' public keys, see `nashcast
-    enroll list --toml`; with it the agent plays masked games only.
-    least_present: a masked sum is over at least so many agents. With all of them, nothing of this one can be computed
-    from what hub, broker and all other agents but one see; but there is no joint game while one is away.
-    patience: seconds to look for the broker at first.
+    sent: called with a description of every message sent.   trusted: a file of the other agents' public keys, see
+    `nashcast enroll list --toml`; with it the agent plays masked games only.
+    least_present: minimum number of agents in a masked sum. If it is the number of all agents, then hub, broker and all
+    other agents but one cannot together compute anything of this one; but there is no joint game while one is away.
+    patience: timeout of the first connection in seconds.
     """
     runner = Runner(
         agent, hub, key=key, certs=certs, state=state, sent=sent, trusted=trusted, least_present=least_present
@@ -76,7 +76,7 @@ def serve_agent(
 
 
 def plays_joint(agent: Agent | PaperAgent) -> TypeGuard[Agent]:
-    """Whether an agent plays the joint game; one with a `Window` plays the paper's."""
+    """Whether an agent plays the joint game; an agent with a `Window` plays the paper's."""
     return isinstance(agent, Agent) and agent.decoders is None
 
 
@@ -94,7 +94,7 @@ def broker_and_federation(hub: str) -> tuple[str, str]:
 
 
 class Runner:
-    """One agent and its line to the broker; see `serve_agent`."""
+    """One agent and its connection to the broker; see `serve_agent`."""
 
     def __init__(
         self,
@@ -122,8 +122,8 @@ class Runner:
             self.owner = Owner(agent, state=state, inputs=self._missed, log=sent, masks=masks)
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._turn: Any = None  # the last one to be answered; one before it that was not begun is not wanted any more
-        self._quick, self._busy = False, False  # whether the last turn was quick, and whether one is under way
+        self._turn: Any = None  # the latest turn to be answered; it replaces an earlier one that was not begun
+        self._quick, self._busy = False, False  # whether the last turn was quick, and whether one is being processed
         self._woken = asyncio.Event()
         self._ended: str | None = None
         self._expiry = None if certs is None else ExpiryWatch(certs, (agent.name, AUTHORITY))
@@ -156,8 +156,8 @@ class Runner:
             await self._answer_turns()
             watching.cancel()
         finally:
-            with suppress(Exception):  # of a connection that is broken anyway
-                await asyncio.wait_for(self._client.close(), ANSWER)
+            with suppress(Exception):  # the connection may be broken already
+                await asyncio.wait_for(self._client.close(), ANSWER_S)
         if self._ended:
             raise NashcastError(self._ended)
         return self.owner
@@ -167,7 +167,7 @@ class Runner:
         self._woken.set()
 
     async def _answer_turns(self) -> None:
-        """Those that may take their time, one after the other and in a thread, so that the line is kept meanwhile."""
+        """Answer slow turns, one after the other in a thread, so that the connection stays alive."""
         assert self._loop is not None
         while self._ended is None:
             await self._woken.wait()
@@ -186,7 +186,7 @@ class Runner:
             return
         assert isinstance(self.owner, Owner)
         if self._quick and not self._busy and not any(kind in message.data for kind in SLOW):
-            began = time.monotonic()  # to change threads takes time too
+            began = time.monotonic()  # without the overhead of a thread
             reply = self.owner.answer(message.data)
             await self._respond(message, reply, time.monotonic() - began)
         else:
@@ -194,10 +194,10 @@ class Runner:
             self._woken.set()
 
     async def _respond(self, turn: Any, reply: bytes, seconds: float) -> None:
-        self._quick = seconds < QUICK
+        self._quick = seconds < QUICK_S
         try:
             await turn.respond(reply)
-        except Exception as error:  # the line broke: the hub asks again
+        except Exception as error:  # the connection broke: the hub asks again
             log.warning("%s: a reply was not sent: %s", self._agent.name, error)
 
     async def _noticed(self, message: Any) -> None:
@@ -238,20 +238,20 @@ class Runner:
         """Called by the owner of a joint game, in its thread."""
         assert self._loop is not None
         found = asyncio.run_coroutine_threadsafe(
-            missed_events(self._client, self._federation, run, number, ANSWER), self._loop
+            missed_events(self._client, self._federation, run, number, ANSWER_S), self._loop
         ).result()
         log.info("%s: missed events from %d on, %d parts of the log", self._agent.name, number, len(found))
         return found
 
     async def _caught_up(self, first: int, last: int) -> Sequence[np.ndarray | None]:
-        """Whatever the broker holds of these steps; if it is away, when it is back."""
+        """The stored inputs of these steps; waits for the broker if it is away."""
         from nats.errors import Error
 
-        run, until = self.owner.run, time.monotonic() + CATCH_UP
+        run, until = self.owner.run, time.monotonic() + CATCH_UP_S
         assert run is not None
         while True:
             try:
-                found = await missed_inputs(self._client, self._federation, run, first, last, ANSWER)
+                found = await missed_inputs(self._client, self._federation, run, first, last, ANSWER_S)
                 lost = sum(x is None for x in found)
                 level = logging.WARNING if lost else logging.INFO
                 log.log(level, "%s: missed steps %d to %d, %d lost", self._agent.name, first, last, lost)
@@ -260,4 +260,4 @@ class Runner:
                 if time.monotonic() > until or self._ended is not None:
                     log.warning("%s: steps %d to %d are not to be had: %s", self._agent.name, first, last, error)
                     raise
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_S)

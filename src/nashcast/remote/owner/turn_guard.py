@@ -1,8 +1,9 @@
-"""What a hub that keeps to Algorithm 1 can ask of an agent in one step; anything else is refused.
+"""Admits only questions that a hub asks when it follows Algorithm 1; all others are refused.
 
-Each answer is an equation about the agent. A hub that could ask the same step again from another place, with another
-decoder or with other weights would solve them. So a step has one place to forecast from, one decoder from outside, one
-game; places are labels, and labels and weights are those told before. The same question again has the same answer.
+Each answer is an equation about the agent. A hub that could ask for the same step from another starting point, with
+another decoder or with other weights could solve these equations. So a step has one starting point, one decoder from
+outside and one game; starting points are labels, and labels and weights must equal those sent before. A repeated
+question has the same answer.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from nashcast.games.lookback.spread import Invitation
 from nashcast.remote.wire.messages import Receive
 
 OWN = b"its own"
-# Steps before the window whose labels and weights are remembered.
+# Steps before the window whose labels and weights are stored.
 _SPARE = 2
 
 
 class NotHonest(NashcastError):
-    """A call that no hub makes that keeps to Algorithm 1."""
+    """A call that a hub following Algorithm 1 does not make."""
 
 
 class GameRefused(NotHonest):
-    """A move of a game that is not this step's. The agent's forecast stands."""
+    """A move of a game that is not this step's. The agent's forecast remains valid."""
 
 
 class TurnGuard:
@@ -48,13 +49,13 @@ class TurnGuard:
         self._received: dict[int, bytes] = {}
 
     def forecast(self, step: int, anchored: bool) -> None:
-        """A forecast is asked for. anchored: the same turn says from where."""
+        """Check a call for a forecast. anchored: the same turn gives its starting point."""
         self._at(step)
         if self._below_moments and not anchored:
             self._stand(OWN)
 
     def adopt(self, step: int, sync: Sync) -> None:
-        """The agent is to forecast again, from another place or with another decoder."""
+        """Check a call to forecast again, from another starting point or with another decoder."""
         self._at(step)
         if sync.past is not None:
             raise NotHonest("adopt.past: got numbers, expected nothing before the step is over")
@@ -70,7 +71,7 @@ class TurnGuard:
         self._stand(sync.forecast.tobytes())
 
     def close(self, step: int, sync: Sync | None, present: np.ndarray) -> None:
-        """What the agent is to adopt when the step is over. present: where it stood in it."""
+        """Check what the agent is to adopt at the end of a step. present: its starting point in it."""
         if sync is None or self._shares_all:
             return
         self._at(step)
@@ -82,7 +83,7 @@ class TurnGuard:
         raise NotHonest("close.sync: got something else than what the agent has adopted, or where it stood")
 
     def learn(self, step: int, target: np.ndarray | None) -> None:
-        """A step is over, or its label came late."""
+        """Store the label of a step, in time or late."""
         if target is not None:
             self._labels[step] = target.tobytes()
         for kept in (self._labels, self._weights):
@@ -90,7 +91,7 @@ class TurnGuard:
                 del kept[old]
 
     def join_game(self, step: int, invitation: Invitation) -> None:
-        """A game of the last steps begins, or begins again from its start."""
+        """Check the start of a game of the last steps, or its restart."""
         self._at(step)
         targets, weights, start, _ = invitation
         invited = _bytes(targets, weights, start)
@@ -101,14 +102,14 @@ class TurnGuard:
             if self._labels.get(s) not in (None, target.tobytes()):
                 raise GameRefused(f"join_game.targets: got another label of step {s} than the one told before")
         for s, weight in zip(range(first, step), weights.tolist(), strict=True):
-            told = self._weights.get(s, 0.0)  # a step without a label has none until the label comes
+            told = self._weights.get(s, 0.0)  # a step has no weight until its label is known
             if told not in (0.0, weight):
                 raise GameRefused(f"join_game.weights: got {weight:.6g} of step {s}, and {told:.6g} before")
         self._invited = invited
         self._weights |= dict(zip(range(first, step), weights.tolist(), strict=True))
 
     def receive(self, call: Receive) -> None:
-        """Sums of the game. Told again, they are the same."""
+        """Check sums of the game: if sent again, they must be the same."""
         sums = _bytes(*call.sums)
         if self._received.setdefault(call.back, sums) != sums:
             raise GameRefused(f"receive: other sums than before in step {self._step}")

@@ -1,4 +1,4 @@
-"""Compiled code, ready before it is needed: an agent that compiles in its first step is late for it."""
+"""Compiles code before it is needed: an agent that compiles in its first step would be late."""
 
 from __future__ import annotations
 

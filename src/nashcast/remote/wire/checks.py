@@ -1,4 +1,4 @@
-"""What each message must be, given what was declared. Whatever is not raises `MalformedMessage`, with the reason."""
+"""Checks each message against what was declared. A message that fails raises `MalformedMessage`, with the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LONGEST_HELLO = 2048
 
 
 def read_hello(data: bytes, sender: str | None = None) -> Hello:
-    """The hello in these bytes, checked. sender: whom they came from as far as the broker knows, and it knows."""
+    """The hello in these bytes, checked. sender: the name that the broker has authenticated, if known."""
     hello = unpack(data, (Hello,), limits=LIMITS._replace(size=LONGEST_HELLO))
     check_hello(hello)
     if sender not in (None, hello.name):
@@ -76,10 +76,10 @@ def check_step_record(record: StepRecord, dimensions: Dimensions) -> None:
 
 
 def check_turn(turn: Turn, share: str, dimensions: Dimensions | None) -> Dimensions:
-    """Whether the hub may ask this of an agent that shares so much. dimensions: None until the stream has begun.
+    """Check that the hub may ask this of an agent with this share. dimensions: None until the stream has begun.
 
-    Returns the dimensions as they are after the turn. In a turn that begins a stream, only who carries it out can hold
-    a decoder against the agent's features: it may be of a run that the agent has forgotten.
+    Returns the dimensions after the turn. In a turn that begins a stream, decoders are not compared with the agent's
+    features here: the owner does that when it carries the turn out, as the decoder may belong to a forgotten run.
     """
     _check_fields("turn", turn)
     for place, call in enumerate(turn.calls):
@@ -110,10 +110,10 @@ def check_turn(turn: Turn, share: str, dimensions: Dimensions | None) -> Dimensi
 
 
 def check_reply(reply: Reply, turn: Turn, dimensions: Dimensions) -> list[Result]:
-    """The results of a turn's calls, in order; none if the agent sits out, which reply.reason then says.
+    """The results of a turn's calls, in order; none if the agent sits out, with the reason in reply.reason.
 
-    dimensions: as they were before the turn, or after it. A forecast without numbers ends a turn, and so does whoever
-    refuses to play on: calls after it have no results.
+    dimensions: as they were before the turn, or after it. A forecast without numbers ends a turn, and so does a
+    refusal to play on: later calls have no results.
     """
     if reply.step != turn.step:
         when = "stale" if reply.step < turn.step else "ahead"
@@ -140,7 +140,7 @@ def check_reply(reply: Reply, turn: Turn, dimensions: Dimensions) -> list[Result
 
 
 def _check_over(kind: str, call: Call, step: int) -> None:
-    """What a turn says of steps that are over must be so."""
+    """Check that calls about finished steps name steps before the present one."""
     last = call.last if isinstance(call, Missed) else call.step if isinstance(call, Close | LearnLate) else -1
     if last >= step:
         field = "last" if isinstance(call, Missed) else "step"
@@ -174,7 +174,7 @@ def _check_result(kind: str, result: Result, sizes: Sizes, masked: bool) -> None
         _check_fields(kind, result, sizes)
     if isinstance(result, Refused) and not result.reason:
         raise MalformedMessage(f"{kind}: got no reason to refuse")
-    if kind not in MASKED:  # terms follow from what the hub sent: that they are wild need not be the agent's fault
+    if kind not in MASKED:  # terms depend on what the hub sent: very large ones need not be the agent's fault
         _check_size(kind, result)
     if isinstance(result, RemoteAnswer | Answer):
         if (result.forecast is None) != bool(result.reason):
@@ -201,11 +201,11 @@ def _between(least: int, most: int) -> tuple[Callable[[Any], bool], str]:
 _NAME = (lambda name: NAME.fullmatch(name) is not None, NAME_WORDS)
 _KEY = (lambda key: 0 < len(key) <= 512, "1 to 512 bytes")
 _COUNT = 2**63 - 1
-# begin makes room for so many numbers and steps before any of them has come, and an encoder for pairs of targets. A
-# game's work on the hub grows with the third power of an agent's features.
+# Limits on what `begin` allocates before any data arrives; encoders also allocate pairs of targets. The hub's work in a
+# game grows with the third power of an agent's features.
 _WIDEST, _LONGEST, _MOST_TARGETS, _MOST_FEATURES = 65_536, 256, 1_024, 1_024
 
-# What a field must be wherever it occurs; of several, each. Arrays are in SHAPES.
+# The rule for a field wherever it occurs; in a tuple, for each entry. Arrays are in SHAPES.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "version": (PROTOCOL.__eq__, f"{PROTOCOL}"), "name": _NAME, "names": _NAME, "present": _NAME, "named": _NAME,
     "public_key": _KEY, "keys": _KEY, "attempt": _between(0, 2**32 - 1),
@@ -221,7 +221,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 class _Field(NamedTuple):
-    """What is to be looked at in one field. named: whether errors name it, or only what it is in."""
+    """The check of one field. named: whether errors name the field, or only the message."""
 
     place: int
     name: str
@@ -232,7 +232,7 @@ class _Field(NamedTuple):
 
 @lru_cache
 def _fields_of(kind: type) -> list[_Field]:
-    """The fields of a NamedTuple that can be other than they must be."""
+    """The fields of a NamedTuple that need a check beyond their type."""
     found = []
     for place, (field, form) in enumerate(forms_of(kind).items()):
         rule = _RULES.get(field)
@@ -248,7 +248,7 @@ def _check_fields(where: str, record, sizes: Sizes = NO_SIZES) -> None:
         if value is None:
             continue
         if isinstance(value, np.ndarray):
-            # Inputs may be missing, which is NaN.
+            # NaN marks a missing input.
             _check_array(where, value, axes, sizes, field if named else "", field != "x")
         elif rule is None:
             _check_fields(where, value, sizes)
@@ -263,7 +263,7 @@ def _check_array(where: str, array: np.ndarray, axes: str, sizes: Sizes, field: 
     shape = tuple([sizes[axis] for axis in axes])
     if shape != array.shape:
         _refuse_shape(f"{where}.{field}" if field else where, array.shape, shape)
-    # Infinite if any number is, or NaN; or if they are large, which is looked at again.
+    # Not finite if any number is not, or if the sum of squares overflows: the second test tells the two apart.
     if finite and not isfinite(np.vdot(array, array)) and not np.isfinite(array).all():
         place = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
         told = f"{where}.{field}" if field else where
@@ -271,7 +271,7 @@ def _check_array(where: str, array: np.ndarray, axes: str, sizes: Sizes, field: 
 
 
 def _refuse_shape(where: str, got: tuple[int, ...], wanted: tuple[int | None, ...]) -> None:
-    """Unless what is not known is all that differs."""
+    """Raise, unless the shapes differ only in lengths that are not known yet."""
     if None in wanted:
         raise MalformedMessage(f"{where}: got shape {shape_text(got)}, expected nothing where features are private")
     known = [length in (UNKNOWN, mine) for length, mine in zip(wanted, got, strict=False)]

@@ -1,6 +1,7 @@
-"""The way of a message that is as `pack` writes it, its fields in their order: read with little more than a look.
+"""Fast decoding of messages exactly as `pack` writes them, with their fields in order.
 
-Whatever is not gives `NotAsWritten`, and `wire` looks again with care. Maps come as tuples of pairs, lists as lists.
+Any other message raises `NotAsWritten`, and `format` decodes it with full checks. Maps come as tuples of pairs, lists
+as lists.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _FLOATS = np.dtype("<f8")
 
 
 class NotAsWritten(Exception):
-    """Not necessarily wrong."""
+    """The message is not in the order that `pack` writes; it may still be valid."""
 
 
 class _Reader(NamedTuple):
-    """How one place is read: types that stay as they are, maps by their first pair, lists."""
+    """How one value is decoded: types that are taken as they are, maps by their first pair, lists."""
 
     plain: frozenset[type]
     records: dict[tuple[str, str], Any]

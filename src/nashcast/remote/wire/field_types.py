@@ -1,4 +1,4 @@
-"""What may stand in each place of a message, from the types that its NamedTuple declares."""
+"""The values allowed in each field of a message, from the types that its NamedTuple declares."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ WORDS = {
 
 
 class Form(NamedTuple):
-    """What may stand in one place of a message."""
+    """The values allowed in one field of a message."""
 
     plain: frozenset[type]
     records: dict[str, type]
     array: bool
-    items: Any  # the form of a list's entries, or None where no list may stand
+    items: Any  # the form of a list's entries; None if no list is allowed
     words: str
 
 
 @lru_cache
 def type_name(kind: type) -> str:
-    """What a type is called on the wire.
+    """The name of a type on the wire.
 
     >>> class StepRecord(NamedTuple): ...
     >>> type_name(StepRecord)
@@ -58,5 +58,5 @@ def form_of(hint) -> Form:
 
 @lru_cache
 def forms_of(kind: type) -> dict[str, Form]:
-    """Of the fields of a NamedTuple."""
+    """The form of each field of a NamedTuple."""
     return {field: form_of(hint) for field, hint in get_type_hints(kind).items()}

@@ -1,8 +1,8 @@
-"""Float64 numbers as whole numbers modulo 2^128: their sums are exact and do not depend on any order.
+"""Float64 numbers as integers modulo 2^128: their sums are exact and do not depend on the order of summation.
 
-x is kept as round(x · 2^fraction) in two's complement, in two uint64 limbs, the low one first. A sum of N numbers
+x is stored as round(x · 2^fraction) in two's complement, in two uint64 limbs, the low one first. A sum of N numbers
 differs from the true sum by at most N · 2^-(fraction + 1), then it is rounded once to float64 (2^-53 relative). With 64
-fraction bits that is 3e-16 for 10^4 agents before the rounding; numbers of 2^-12 and more lose nothing at all.
+fraction bits that is 3e-16 for 10^4 agents before the rounding; numbers of 2^-12 and more are represented exactly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OutOfRange(NashcastError, ArithmeticError):
 
 
 def largest(fraction: int = FRACTION) -> float:
-    """What every number must stay below in size: 2^(113 - fraction)."""
+    """The bound on the absolute value of every number: 2^(113 - fraction)."""
     if isinstance(fraction, bool) or not isinstance(fraction, int) or not 0 <= fraction <= 112:
         raise InvalidInput("fraction", check.describe(fraction), "Pass a whole number of bits from 0 to 112.")
     return 2.0 ** (127 - fraction) / MOST_TERMS
@@ -42,7 +42,7 @@ def encode(values: np.ndarray, fraction: int = FRACTION) -> np.ndarray:
     fits = np.abs(flat) < limit
     if not fits.all():
         raise OutOfRange(float(flat[np.argmin(fits)]), limit)
-    # Either below 2^53 and rounded here, or a whole number already: both limbs are exact as float64.
+    # Either below 2^53 and rounded here, or an integer already: both limbs are exact as float64.
     size = np.rint(np.abs(flat) * 2.0**fraction)
     upper = np.floor(size / _LIMB)
     limbs = np.stack([size - upper * _LIMB, upper], axis=1).astype(np.uint64)
@@ -54,7 +54,7 @@ def decode(limbs: np.ndarray, fraction: int = FRACTION) -> np.ndarray:
     largest(fraction)
     below_zero = limbs[:, 1] >> TOP == ONE
     low, high = np.where(below_zero[:, None], _negative(limbs), limbs).T
-    # The leading 64 bits, the last of them standing for all that is cut off: so it is rounded only once.
+    # The leading 64 bits; the last is a sticky bit for all bits that are cut off, so that only one rounding occurs.
     lead, shift = high.copy(), np.zeros(len(limbs), dtype=np.uint64)
     for step in (32, 16, 8, 4, 2, 1):
         empty = lead >> np.uint64(64 - step) == ZERO
@@ -76,7 +76,7 @@ def add_up(terms: np.ndarray, minus: Sequence[bool] | np.ndarray | None = None) 
         raise InvalidInput("terms", f"{len(terms)} of them", f"Add up at most {MOST_TERMS}.")
     if minus is not None:
         terms = np.where(np.asarray(minus, dtype=np.bool_)[:, None, None], _negative(terms), terms)
-    # Halves of limbs have room for the carries of so many terms.
+    # 32-bit halves in 64-bit words leave room for the carries of MOST_TERMS terms.
     halves = np.stack([terms & HALF, terms >> HALF_BITS], axis=-1).sum(axis=0, dtype=np.uint64)
     (low, low_up), (high, high_up) = (halves[:, limb].T for limb in (0, 1))
     low_up = low_up + (low >> HALF_BITS)

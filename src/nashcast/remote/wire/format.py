@@ -1,4 +1,4 @@
-"""Messages as bytes and back: msgpack, versioned, strict. Whoever wrote the bytes, reading them is safe.
+"""Messages as bytes and back: msgpack, versioned, strict. Reading untrusted bytes is safe.
 
 A message is a NamedTuple. On the wire it is a map of all its fields, with the name of its `type`; the outermost map
 also has the version `v`. An array is the list of its dtype, its shape and its bytes. Bytes are measured before
@@ -22,8 +22,8 @@ from nashcast.remote.wire.field_types import WORDS, Form, forms_of, type_name
 from nashcast.validation import describe, shape_text
 
 __all__ = ["LIMITS", "PROTOCOL", "VERSION", "Limits", "MalformedMessage", "pack", "type_name", "unpack"]
-VERSION = 1  # of how messages are written
-PROTOCOL = 2  # of what they say: told in an agent's hello
+VERSION = 1  # of the encoding of messages
+PROTOCOL = 2  # of their meaning; part of an agent's hello
 _VERSION, _TYPE, _DTYPE = "v", "type", "<f8"
 
 _SHORT = 4_000
@@ -32,13 +32,13 @@ Message = TypeVar("Message", bound=tuple)
 
 
 class MalformedMessage(NashcastError):
-    """Bytes or a message that cannot be what was expected; the text is the reason."""
+    """Bytes or a message that are not what was expected; the text is the reason."""
 
 
 class Limits(NamedTuple):
-    """What a message may be at most."""
+    """The limits on one message."""
 
-    size: int = 1 << 20  # bytes in all: what the broker carries by default
+    size: int = 1 << 20  # bytes in all: the broker's default limit
     depth: int = 8  # maps and lists inside each other
     values: int = 16_384  # values in all, each map, list and key counted too
     fields: int = 32  # of one map
@@ -56,7 +56,7 @@ def pack(message: tuple, *, limits: Limits = LIMITS) -> bytes:
     name = type_name(type(message))
     try:
         data = _msgpack().packb({_VERSION: VERSION, **_plain(message)}, default=_plain, strict_types=True)
-        if len(data) > _SHORT or limits != LIMITS:  # shorter ones of our own types are within all limits
+        if len(data) > _SHORT or limits != LIMITS:  # shorter messages of our own types are within all limits
             _measure(data, limits)
     except (MalformedMessage, TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(name, f"what cannot be sent ({error})", "Send less of it, or another type.") from None
@@ -64,7 +64,7 @@ def pack(message: tuple, *, limits: Limits = LIMITS) -> bytes:
 
 
 def unpack(data: bytes, kinds: Sequence[type[Message]], *, limits: Limits = LIMITS) -> Message:
-    """The message in these bytes, one of these kinds of NamedTuple. Its arrays are fresh, and to the bit what was sent.
+    """The message in these bytes, one of these kinds of NamedTuple. Its arrays are new and bit-identical to those sent.
 
     Raises MalformedMessage, and nothing else, whatever the bytes are.
     """
@@ -78,10 +78,10 @@ def unpack(data: bytes, kinds: Sequence[type[Message]], *, limits: Limits = LIMI
 
 
 def _unpack_with_care(data: bytes, kinds: Sequence[type[Message]], limits: Limits, at_most: dict) -> Message:
-    """Fields in any order; and what is wrong, if anything is."""
+    """Decode fields in any order; errors name what is wrong."""
     try:
         outermost = _msgpack().unpackb(data, object_pairs_hook=_unique, max_ext_len=0, **at_most)
-    except ValueError as error:  # what has been measured can still be no UTF-8, or have a key that is no text
+    except ValueError as error:  # measured bytes can still be invalid UTF-8, or have a key that is no text
         raise MalformedMessage(f"{error!s:.80}") from None
     if type(outermost) is not dict:
         raise MalformedMessage(f"got {_shown(outermost)}, expected a map")
@@ -96,7 +96,7 @@ def _msgpack() -> Any:
 
 
 def _plain(value) -> Any:
-    """One value as what msgpack knows; it asks again for those inside."""
+    """One value as a type that msgpack knows; msgpack calls this again for the values inside."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind != "f" or value.dtype.itemsize != 8:
             raise TypeError(f"{describe(value)}, not float64")
@@ -115,7 +115,7 @@ def _keys(kind) -> tuple[str, ...]:
 
 
 def _measure(data: bytes, limits: Limits) -> None:
-    """Refuse what is too large, too deep, cut off or not ours, before anything is built from it."""
+    """Refuse bytes that are too large, too deep, cut off or of an unknown type, before anything is built from them."""
     size = len(data)
     if size > limits.size:
         raise MalformedMessage(f"{size} bytes, at most {limits.size} are read")
@@ -139,7 +139,7 @@ def _measure(data: bytes, limits: Limits) -> None:
 
 @lru_cache
 def _longest(limits: Limits) -> tuple[int, ...]:
-    """Of each kind of value, in the order of `message_size.KINDS`."""
+    """The greatest length of each kind of value, in the order of `message_size.KINDS`."""
     return 8, limits.fields, limits.items, limits.text, limits.size
 
 
@@ -189,7 +189,7 @@ def _array(value: list, where: str, limits: Limits) -> np.ndarray:
         raise MalformedMessage(f"{where}: got dtype {_shown(dtype)}, expected {_DTYPE!r}")
     if len(shape) > limits.rank or not all(type(length) is int and length >= 0 for length in shape):
         raise MalformedMessage(f"{where}: got shape {_shown(shape)}, expected at most {limits.rank} whole numbers ≥ 0")
-    # Empty axes do not hide long ones: NumPy multiplies those as well.
+    # Empty axes count as 1, so that they do not hide long ones: NumPy multiplies those as well.
     if prod([length or 1 for length in shape]) > limits.elements:
         raise MalformedMessage(f"{where}: got shape {shape_text(tuple(shape))}, at most {limits.elements} numbers")
     if 8 * prod(shape) != len(content):
@@ -199,7 +199,7 @@ def _array(value: list, where: str, limits: Limits) -> np.ndarray:
 
 
 def _shown(value) -> str:
-    """A stranger's value in a few words, however large it is."""
+    """A short description of an untrusted value of any size."""
     if isinstance(value, list | dict):
         return f"a {'list' if isinstance(value, list) else 'map'} of length {len(value)}"
     if isinstance(value, str | bytes):

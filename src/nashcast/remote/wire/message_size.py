@@ -1,4 +1,4 @@
-"""How large a message of msgpack would be, from the heads of its values: nothing is built from bytes to find out."""
+"""The size of a msgpack message, from the heads of its values, without building any object."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ FINE, VALUES, CUT, STRANGE, LONG, CLAIMS, DEEP, MORE = range(8)
 
 
 def _heads() -> list[tuple[int, int, int]]:
-    """What a value's first byte says: its kind, how many bytes its length takes, and its length where it says that.
+    """For each first byte of a value: its kind, the width of its length field in bytes, and its length if it has none.
 
-    Types of one's own (ext), float32, and the byte that msgpack never uses are refused.
+    Extension types, float32, and the byte that msgpack never uses are refused.
     """
     heads = [(_REFUSED, 0, 0)] * 256
     for byte in (*range(0x80), *range(0xE0, 0x100), 0xC0, 0xC2, 0xC3):
@@ -39,12 +39,12 @@ HEADS = _heads()
 
 
 def measure(data: bytes, most: Sequence[int], most_values: int, most_depth: int) -> tuple[int, int, int, int]:
-    """What is wrong with the bytes, where, of which kind, and how long it is; FINE if nothing.
+    """The first fault in the bytes, its position, kind and length; FINE if there is none.
 
     most: the greatest length of each kind.
     """
     size, at, values = len(data), 0, 0
-    awaited = [1]  # of each map and list that is open, what is still to come
+    awaited = [1]  # for each open map and list, the number of values still to come
     while awaited:
         if awaited[-1] == 0:
             awaited.pop()

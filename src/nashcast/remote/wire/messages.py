@@ -1,8 +1,8 @@
 """The messages between hub and agents.
 
 A `Turn` asks an agent for calls, done in order. Most are methods of `nashcast.agents.protocol.Participant`; `Close`,
-`Missed` and `LearnLate` end steps, and do nothing when told again. A `Reply` holds the results of those calls that
-have one (`RESULTS`), in order. What each must be is in `checks`.
+`Missed` and `LearnLate` end steps and are idempotent. A `Reply` has the results of those calls that have one
+(`RESULTS`), in order. `checks` validates all of them.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from nashcast.remote.wire.format import type_name
 
 NOTICES = ("begins", "absent", "late", "ends")
 LONGEST_REASON = 500
-# How many features an agent has that has not said so yet. None is something else: private.
+# The number of features of an agent that has not declared it yet. None means private.
 UNKNOWN = -1
 
 
 class Hello(NamedTuple):
-    """Agent to hub: who it is, and where it stands."""
+    """Agent to hub: its name, what it shares, and its step and run."""
 
     version: int
     name: str
     share: str
-    public_key: bytes | None  # for agreeing on masks with other agents, and its signature; opaque to the hub
-    at: int  # the step it is at; -1: it has begun no stream
-    run: int  # of the stream it is in; -1: none
+    public_key: bytes | None  # for key agreement with other agents, and its signature; opaque to the hub
+    at: int  # its present step; -1: it has begun no stream
+    run: int  # its present run; -1: none
 
 
 class Begin(NamedTuple):
-    """A stream begins, unless the agent has begun this run already. target: where it stands before the first step."""
+    """A stream begins, unless the agent has begun this run already. target: its value before the first step."""
 
     x_dim: int
     target: np.ndarray
@@ -49,12 +49,12 @@ class Begin(NamedTuple):
     run: int
 
     def settled(self) -> tuple[int, int, int, int]:
-        """What stays the same throughout a run."""
+        """The fields that are constant throughout a run."""
         return self.x_dim, len(self.target), self.key, self.lookback
 
 
 class Forecast(NamedTuple):
-    """features: whether the raw ones are wanted as well, from who shares them."""
+    """features: whether the raw features are wanted as well, if the agent shares them."""
 
     x: np.ndarray
     features: bool
@@ -68,12 +68,12 @@ class Adopt(NamedTuple):
 
 
 class Masking(NamedTuple):
-    """A game whose terms are masked: what all its agents are told alike, and the keys that this one has not got yet."""
+    """A game whose terms are masked: data common to all its agents, and the keys that this agent does not have yet."""
 
-    attempt: int  # 0 for a step's first game; more after somebody was lost in it
-    present: tuple[str, ...]  # all who play, in the order of the weights' columns
+    attempt: int  # 0 for a step's first game; greater after an agent was lost in it
+    present: tuple[str, ...]  # all agents of the game, in the order of the weights' columns
     weights: np.ndarray  # (lookback, present)
-    named: tuple[str, ...]  # whose keys follow
+    named: tuple[str, ...]  # the agents of `keys`
     keys: tuple[bytes, ...]  # as in their hellos
 
 
@@ -94,13 +94,13 @@ class Receive(NamedTuple):
 
 
 class FinishGame(NamedTuple):
-    """totals: of the weights of all who play, at each step of the window."""
+    """totals: the sum of all players' weights at each step of the window."""
 
     totals: np.ndarray
 
 
 class Close(NamedTuple):
-    """The end of a step the agent took part in, if it still is at that step: adopt, if there is a sync, and learn."""
+    """The end of a step in which the agent took part: adopt `sync`, if any, and learn. Ignored in a later step."""
 
     step: int
     sync: Sync | None
@@ -108,7 +108,7 @@ class Close(NamedTuple):
 
 
 class Missed(NamedTuple):
-    """Steps that went on without the agent: it sits out those of them that it is not past yet."""
+    """Steps that were played without the agent: it sits out those that it has not reached yet."""
 
     first: int
     last: int
@@ -128,10 +128,10 @@ Call = (
 
 
 class Introduced(NamedTuple):
-    """What an agent is once its encoder is built; only what its share of it needs, and False or None for the rest."""
+    """An agent's properties once its encoder is built; those that its share does not need are False or None."""
 
     features: int | None  # None: private
-    relative: bool  # its features are forecasts, taken relative to where it stands
+    relative: bool  # its features are forecasts, relative to its present forecast
     varies: bool  # its features are random
     share: str
     public_key: bytes | None = None  # as in its hello
@@ -141,7 +141,7 @@ class Introduced(NamedTuple):
 
 
 class RemoteAnswer(NamedTuple):
-    """An `Answer`, and where they were asked for and the owner shares them the raw features (y_dim, features)."""
+    """An `Answer`, with raw features (y_dim, features) if they were asked for and the owner shares them."""
 
     forecast: np.ndarray | None
     reason: str = ""
@@ -149,7 +149,7 @@ class RemoteAnswer(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Instead of a result in a masked game: why the agent does not play on in this step. Its forecast stands."""
+    """Replaces a result in a masked game: why the agent leaves the game of this step. Its forecast remains valid."""
 
     reason: str
 
@@ -164,19 +164,19 @@ RESULTS: dict[str, type] = {
 MASKED = ("backward",)
 REFUSABLE = (*MASKED, "finish_game")
 
-# The least an agent's owner must share for a call to be made; "forecasts" for all others.
+# The minimum share that a call requires; "forecasts" for all others.
 LEAST_SHARE = {"view": "moments"} | dict.fromkeys(("join_game", "backward", "receive", "finish_game"), "sums")
 
 
 class Turn(NamedTuple):
-    """Hub to agent: what it is asked for in one step, in order."""
+    """Hub to agent: the calls of one step, in order."""
 
     step: int
     calls: tuple[Call, ...]
 
 
 class Reply(NamedTuple):
-    """Agent to hub: the results of a turn, or none and the reason why the agent sits out."""
+    """Agent to hub: the results of a turn, or no results and the reason why the agent sits out."""
 
     step: int
     results: tuple[Result, ...]
@@ -185,7 +185,7 @@ class Reply(NamedTuple):
 
 
 class Notice(NamedTuple):
-    """Hub to all: the stream begins or ends, or who is absent or late. keys: the public keys of those named, if any."""
+    """Hub to all: the stream begins or ends, or agents are absent or late. keys: public keys of `names`, if any."""
 
     step: int
     kind: str
@@ -202,17 +202,17 @@ class StepRecord(NamedTuple):
 
 
 class Dimensions(NamedTuple):
-    """What was declared of one agent and its stream."""
+    """The declared dimensions of one agent and its stream."""
 
     x_dim: int
     y_dim: int
-    features: int | None  # None: private; UNKNOWN: not told yet
+    features: int | None  # None: private; UNKNOWN: not declared yet
     lookback: int
-    noisy: bool = False  # somebody's features vary in the game being played
-    masked: bool = False  # an agent's terms of sums come as bytes, which only their sum over agents opens
+    noisy: bool = False  # an agent's features are random in the present game
+    masked: bool = False  # an agent's terms come as masked bytes; only the sum over agents can be decoded
 
     def after(self, call: Call) -> Dimensions:
-        """What holds once a call is made: a stream or a game may begin with it."""
+        """The dimensions after a call, which may begin a stream or a game."""
         if isinstance(call, Begin):
             return Dimensions(call.x_dim, len(call.target), UNKNOWN, call.lookback, False, self.masked)
         if isinstance(call, JoinGame):
@@ -221,11 +221,11 @@ class Dimensions(NamedTuple):
 
 
 def kind_of(call: Call) -> str:
-    """What a call is called on the wire; the method of the protocol, where it is of one."""
+    """The name of a call on the wire: that of the protocol's method, if there is one."""
     return type_name(type(call))
 
 
 def shortened(reason: str) -> str:
-    """A reason, for example an error's text, as it may be sent: on one line and not too long."""
+    """A reason, for example an error's text, shortened for sending: one line of limited length."""
     line = "".join(letter if letter.isprintable() else " " for letter in reason[: 2 * LONGEST_REASON])
     return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"

@@ -1,4 +1,4 @@
-"""How large numbers may be: finite is not enough where others go on to add and multiply them."""
+"""Limits on the size of numbers, so that sums and products of them stay finite."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-# What an agent's numbers may be in size: sums and products of them are finite, so that none can make the hub's not.
+# Limit for an agent's numbers: sums and products of them are finite, so that no agent can make the hub's overflow.
 LARGEST = 1e100
-# A spread game whose sums are larger has no result; with such sums everybody's terms could become infinite.
+# A spread game whose sums are larger has no result: with such sums all agents' terms could become infinite.
 WILD = 1e60
 
 
 def tame(part: Any, largest: float = LARGEST) -> bool:
-    """Whether no number in a message, or in a part of one, is larger in size, or none at all.
+    """Whether every number in a message, or in a part of one, is at most this large in absolute value, and none is NaN.
 
     >>> tame((np.array([1.0, -1e99]), None)), tame((np.array([np.nan]),))
     (True, False)

@@ -1,4 +1,4 @@
-"""Log lines about somebody else, few however often there is reason for one: nobody can fill the hub's log."""
+"""Rate-limits log lines per agent, so that a misbehaving agent cannot flood the hub's log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 
 class Complaints:
-    """The first `most` lines about somebody are said at once; of more within `every` seconds, how many and the last.
+    """Writes the first `most` lines about an agent; of further ones within `every` seconds, their number and the last.
 
-    counts: all of them, by whom they are about.
+    counts: the number of lines by agent, written or not.
     """
 
     def __init__(
@@ -21,10 +21,10 @@ class Complaints:
         every: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ):
-        self._say, self._most, self._every, self._clock = say, most, every, clock
+        self._write, self._most, self._every, self._clock = say, most, every, clock
         self._began: dict[str, float] = {}
-        self._said: Counter[str] = Counter()
-        self._kept: dict[str, tuple[int, str]] = {}
+        self._written: Counter[str] = Counter()
+        self._suppressed: dict[str, tuple[int, str]] = {}
         self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()  # hellos come in another thread than replies
 
@@ -33,21 +33,21 @@ class Complaints:
             self.counts[who] += 1
             now = self._clock()
             if now - self._began.get(who, float("-inf")) >= self._every:
-                self._tell(who)
-                self._began[who], self._said[who] = now, 0
-            if self._said[who] < self._most:
-                self._said[who] += 1
-                self._say(f"{who}: {line}")
+                self._summarise(who)
+                self._began[who], self._written[who] = now, 0
+            if self._written[who] < self._most:
+                self._written[who] += 1
+                self._write(f"{who}: {line}")
             else:
-                self._kept[who] = self._kept.get(who, (0, ""))[0] + 1, line
+                self._suppressed[who] = self._suppressed.get(who, (0, ""))[0] + 1, line
 
     def flush(self) -> None:
-        """Say what is kept back."""
+        """Write a summary of the suppressed lines."""
         with self._lock:
-            for who in list(self._kept):
-                self._tell(who)
+            for who in list(self._suppressed):
+                self._summarise(who)
 
-    def _tell(self, who: str) -> None:
-        count, line = self._kept.pop(who, (0, ""))
+    def _summarise(self, who: str) -> None:
+        count, line = self._suppressed.pop(who, (0, ""))
         if count:
-            self._say(f"{who}: {count} more, the last: {line}")
+            self._write(f"{who}: {count} more, the last: {line}")

@@ -1,4 +1,4 @@
-"""How large the arrays of each message must be, given what was declared."""
+"""The shapes of the arrays of each message, from the declared dimensions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Sizes = dict[str, int | None]
 NO_SIZES: Sizes = {}
 
 # The axes of every array. T: lookback.   k: (back + 1) y_dim.   n: of the noise tensor.   s: of the surprise.
-# N: how many play a masked game.
+# N: number of agents in a masked game.
 SHAPES: dict[type, dict[str, str]] = {
     StepRecord: {"x": "x"}, Begin: {"target": "y"}, Forecast: {"x": "x"}, Close: {"target": "y"},
     LearnLate: {"target": "y"}, Sync: {"forecast": "y", "decoder": "d", "past": "Ty"},
@@ -67,7 +67,7 @@ def _sizes_at(dimensions: Dimensions, place: int | None) -> Sizes:
 
 
 def terms_shapes(dimensions: Dimensions, call: Backward) -> list[tuple[int, ...]]:
-    """The shapes of the arrays whose terms an agent masks, one after the other."""
+    """The shapes of the arrays that an agent masks, in order."""
     return terms_of(sizes_of(dimensions, call))
 
 

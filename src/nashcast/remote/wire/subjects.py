@@ -1,4 +1,4 @@
-"""Where messages go. An agent may read only what is its own or everybody's, and write only what is its own."""
+"""The broker's subjects. An agent may read its own subjects and the common ones, and write only its own."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def steps_subject(federation: str) -> str:
 
 
 def stream_name(federation: str) -> str:
-    """The durable stream's own name."""
+    """The name of the durable stream."""
     return f"nashcast-{federation}"

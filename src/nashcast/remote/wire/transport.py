@@ -1,4 +1,4 @@
-"""How turns reach agents elsewhere, and what all of them have in common."""
+"""The transport of turns to remote agents, and the settings common to all of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Failure(NamedTuple):
 
 
 class Transport(Protocol):
-    """Carries turns to agents by name and brings their replies, all at once. deadline: seconds; None: its own."""
+    """Sends turns to agents by name and returns all replies. deadline: seconds; None for the transport's default."""
 
     def exchange(self, turns: dict[str, bytes], deadline: float | None) -> dict[str, bytes | Failure]: ...
 
 
 class Line(NamedTuple):
-    """What all agents of a stream have in common."""
+    """Settings common to all agents of a stream."""
 
     x_dim: int
     y_dim: int
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Run(NamedTuple):
-    """number: names a run of the stream.   given: by the caller, so that a saved state of another is refused."""
+    """number: identifies a run of the stream.   given: set by the caller; the state of another run is then refused."""
 
     number: int
     given: bool

@@ -1,9 +1,9 @@
 """Development certificates: an authority of the federation's own, the broker's certificate and those of its clients.
 
-A folder holds `ca.pem`, `broker.pem`, `hub.pem` and the agents' certificates by name, and beside each the key that was
-made with it, as `NAME-key.pem`. An agent's key is better made at its owner's: `request` there, `sign` here.
+A folder has `ca.pem`, `broker.pem`, `hub.pem` and the agents' certificates by name, each with the key that was made
+with it, as `NAME-key.pem`. It is better to make an agent's key at its owner's: `request` there, `sign` here.
 
-`ca.pem` may hold several authorities: the first one signs, all are trusted. `rotate` puts a new one in front; when
+`ca.pem` may have several authorities: the first one signs, all are trusted. `rotate` puts a new one in front; when
 every party has the new file and a certificate from the new authority, `retire` drops the old ones.
 """
 
@@ -25,7 +25,7 @@ _REQUEST = "Pass the .csr file that `nashcast certs request` wrote."
 
 
 class Certificate(NamedTuple):
-    """hosts: the names and addresses a broker's is valid for.   fingerprint: SHA-256 of all of it."""
+    """hosts: names and addresses for which a broker's certificate is valid.   fingerprint: SHA-256 of it."""
 
     name: str
     path: Path
@@ -55,9 +55,9 @@ def make(
     overwrite: bool = False,
     now: datetime | None = None,
 ) -> list[Certificate]:
-    """An authority unless there is one, and the broker's and the hub's certificates from it.
+    """Make an authority unless there is one, and the broker's and the hub's certificates from it.
 
-    hosts: where clients find the broker; by default those of the certificate that is renewed, else this machine's.
+    hosts: of the broker, for clients; by default those of the certificate that is renewed, else this machine's.
     overwrite: renew the broker's and the hub's; the authority is kept in any case, since a new one would lock every
     agent out: see `rotate`.   now: the time, if not the clock's.
     """
@@ -81,20 +81,20 @@ def make(
 def make_agent(
     folder: str | Path, name: str, *, days: int = DAYS, overwrite: bool = False, now: datetime | None = None
 ) -> Certificate:
-    """An agent's certificate with a key made here: for trying things out on one machine."""
+    """Make an agent's certificate and its key here, for experiments on one machine."""
     _issue(Path(folder).expanduser(), _client_name(name), days, overwrite, now=now)
     return read_certificate(folder, name)
 
 
 def rotate(folder: str | Path, *, days: int = AUTHORITY_DAYS, now: datetime | None = None) -> list[Certificate]:
-    """A new authority in front of the old ones, which stay trusted; certificates that are there stay as they are."""
+    """Put a new authority in front of the old ones, which stay trusted. Existing certificates are unchanged."""
     folder = Path(folder).expanduser()
     with locked(make_folder(folder)):
         path = certificate_path(folder, AUTHORITY)
         _loaded(path)
         before = path.read_bytes()
         key, made = _new_authority(_days(days), now)
-        # The certificate first: a key alone would sign what no party trusts.
+        # The certificate first: without it, no party would trust what the new key signs.
         write_whole(path, made + before, overwrite=True)
         write_whole(key_path(folder, AUTHORITY), key, private=True, overwrite=True)
     return authorities(folder)
@@ -116,7 +116,7 @@ def retire(folder: str | Path) -> list[Certificate]:
 
 
 def authorities(folder: str | Path) -> list[Certificate]:
-    """All that a folder trusts, the one that signs first."""
+    """All trusted authorities of a folder; the signing one comes first."""
     path = certificate_path(folder, AUTHORITY)
     return [_about(AUTHORITY, path, found) for found in _loaded_all(path)]
 
@@ -131,7 +131,7 @@ def renewal(folder: str | Path, name: str) -> str:
 
 
 def request(name: str, folder: str | Path = ".", *, overwrite: bool = False) -> tuple[Path, Path]:
-    """At an agent's owner: a key, which stays there, and a request for a certificate, which is sent to be signed."""
+    """At an agent's owner: make a key, which stays there, and a certificate request, which is sent to be signed."""
     x509, folder, name = _x509(), Path(folder).expanduser(), _client_name(name)
     path = folder / f"{name}.csr"
     if path.exists() and not overwrite:
@@ -143,7 +143,7 @@ def request(name: str, folder: str | Path = ".", *, overwrite: bool = False) -> 
 
 
 def sign(folder: str | Path, wanted: str | Path, *, days: int = DAYS, overwrite: bool = False) -> Certificate:
-    """At the authority: a client's certificate for the name and public key in a request; all else in it is ignored."""
+    """At the authority: sign a client's certificate for the name and public key in a request; the rest is ignored."""
     wanted = Path(wanted).expanduser()
     try:
         pem = wanted.read_bytes()
@@ -155,7 +155,7 @@ def sign(folder: str | Path, wanted: str | Path, *, days: int = DAYS, overwrite:
 def sign_pem(
     folder: str | Path, pem: bytes, source: str, *, name: str | None = None, days: int = DAYS, overwrite: bool = False
 ) -> Certificate:
-    """The same for a request in memory. source: what to call it.   name: the only one it may ask for."""
+    """`sign` for a request in memory. source: its name in errors.   name: the only name that it may ask for."""
     try:
         asked, public_key = _x509().asked_for(pem)
     except ValueError as error:
@@ -168,7 +168,7 @@ def sign_pem(
 
 
 def authority_pem(folder: str | Path) -> bytes:
-    """`ca.pem` as it is, once its certificates are found to be some."""
+    """The bytes of `ca.pem`, after a check that it has a certificate."""
     path = certificate_path(folder, AUTHORITY)
     _loaded(path)
     return path.read_bytes()
@@ -186,7 +186,7 @@ def signer(folder: str | Path) -> tuple[Any, Any]:
 
 
 def read_certificate(folder: str | Path, name: str) -> Certificate:
-    """What a certificate says."""
+    """The content of a certificate."""
     path = certificate_path(folder, name)
     return _about(name, path, _loaded(path))
 
@@ -213,12 +213,12 @@ def _new_authority(days: int, now: datetime | None) -> tuple[bytes, bytes]:
 def _issue(
     folder: Path, name: str, days: int, overwrite: bool, hosts: Sequence[str] = (), now: datetime | None = None
 ) -> None:
-    """A certificate with a new key beside it."""
+    """Make a certificate and its new key."""
     x509 = _x509()
     if not overwrite:
         _refuse_existing(folder, name)
     key = x509.new_key()
-    # The certificate first: it is what may be refused, and a key alone would stand in the way of the next try.
+    # The certificate first: it may be refused, and a key alone would block the next attempt.
     _certify(folder, name, key.public_key(), days, overwrite, hosts, now)
     write_whole(key_path(folder, name), x509.key_pem(key), private=True, overwrite=overwrite)
 
@@ -278,7 +278,7 @@ def _days(days: int) -> int:
 
 
 def _x509() -> Any:
-    """The module that makes certificates, once the package it needs is found."""
+    """The module that makes certificates; raises if the package it needs is missing."""
     needed("cryptography")
     from nashcast.remote.broker.certificates import x509
 

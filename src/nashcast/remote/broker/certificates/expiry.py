@@ -1,4 +1,4 @@
-"""Until when certificates are valid: warnings before one expires, and what to run when it has."""
+"""Validity of certificates: warnings before one expires, with the command that renews it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nashcast.remote.broker.certificates.certs import (
 
 log = logging.getLogger("nashcast.remote")
 WARN_DAYS = 30
-# The least time between two log lines about one certificate.
+# Minimum time between two log lines about one certificate.
 REPEAT = timedelta(days=1)
 
 
 def check_valid(folder: str | Path, name: str, *, now: datetime | None = None) -> Certificate:
-    """The certificate, if it is valid now; else an error with the file, the time, and what to run."""
+    """The certificate, if it is valid now; else an error with the file, the time, and the remedy."""
     now = now or datetime.now(UTC)
     found = read_certificate(folder, name)
     if found.expires <= now:
@@ -40,7 +40,7 @@ def check_valid(folder: str | Path, name: str, *, now: datetime | None = None) -
 class ExpiryWatch:
     """Certificates in a folder, read again whenever their files change.
 
-    names: those to watch; one that is not there is left out.   clock: the time, in UTC.
+    names: of certificates to watch; missing ones are left out.   clock: the time, in UTC.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class ExpiryWatch:
         self._told: dict[str, datetime] = {}
 
     def days_left(self) -> dict[str, float]:
-        """By name; negative for one that has expired."""
+        """Days until expiry by name; negative for an expired certificate."""
         now = self._clock()
         return {name: (found.expires - now).total_seconds() / 86400 for name, found in self._certificates().items()}
 
     def warnings(self) -> list[str]:
-        """What is about to expire, or has, and what to run."""
+        """Certificates that expire soon or have expired, with the command that renews them."""
         return list(self._warnings().values())
 
     def tell(self) -> None:
-        """The same in the log, at most once a day for each certificate."""
+        """Log the warnings, at most once a day for each certificate."""
         now = self._clock()
         for name, warning in self._warnings().items():
             if name not in self._told or now - self._told[name] >= REPEAT:
@@ -86,7 +86,7 @@ class ExpiryWatch:
                 changed = certificate_path(self._folder, name).stat().st_mtime_ns
                 if name not in self._read or self._read[name][0] != changed:
                     self._read[name] = changed, read_certificate(self._folder, name)
-            except (OSError, NashcastError):  # not there, or being written: what was read before counts
+            except (OSError, NashcastError):  # missing or being written: the last content read is used
                 continue
         return {name: found for name, (_, found) in self._read.items()}
 

@@ -1,4 +1,4 @@
-"""Who somebody is to the broker: an nkey. The seed (SU…) never leaves its owner; the public key (U…) is enrolled."""
+"""Identities at the broker: nkeys. The seed (SU…) never leaves its owner; the public key (U…) is enrolled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def public_key(seed: str) -> str:
     """The public key of a seed."""
     nkeys = needed("nkeys")
     raw = _decoded(seed)
-    # The first two bytes say that it is a seed, and of a user: SU in base 32.
+    # The first two bytes mark a user's seed: SU in base 32.
     if len(raw) != 36 or not seed.startswith("SU") or raw[-2:] != nkeys.crc16_checksum(raw[:-2]):
         raise InvalidInput("seed", "something else", "Pass a user's seed: SU and 56 more characters.")
     return nkeys.from_seed(bytearray(seed.encode())).public_key.decode()
@@ -48,7 +48,7 @@ def check_public_key(argument: str, key: str) -> str:
     """The key, if it is a user's public nkey and its checksum is right."""
     nkeys = needed("nkeys")
     if isinstance(key, str) and key.startswith("S"):
-        # Never repeated: messages end up in logs.
+        # The seed is not part of the message: messages end up in logs.
         remedy = "A seed is secret and known to others now: make another identity and pass its public key, U…."
         raise InvalidInput(argument, "what looks like a seed (S…)", remedy)
     raw = _decoded(key)

@@ -34,9 +34,9 @@ def tls_context(folder: str | Path, name: str) -> ssl.SSLContext:
 
 
 class Credentials:
-    """A client's files for TLS. The context is made again for the next dial when one of them has changed.
+    """A client's files for TLS. When one of them changes, the next connection uses a new context.
 
-    Raises at first if they cannot be used; later on, files that cannot be used leave the context as it was.
+    Unusable files raise an error at first; later they leave the context unchanged.
     """
 
     def __init__(self, folder: str | Path, name: str):
@@ -48,7 +48,7 @@ class Credentials:
         self._expiry.tell()
 
     def refresh(self) -> bool:
-        """Look at the files again. Whether the context is another one."""
+        """Read changed files again. Returns whether the context has changed."""
         self._expiry.tell()
         seen = self._state()
         if seen == self._seen:

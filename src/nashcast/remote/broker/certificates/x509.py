@@ -1,4 +1,4 @@
-"""Keys and certificates in the form TLS wants. Needs cryptography: imported only when one is made or read."""
+"""Keys and certificates for TLS. Needs cryptography: imported only when one is made or read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ try:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ModuleNotFoundError:
-    needed("cryptography")  # says how to install it
+    needed("cryptography")  # raises with the install command
     raise
 
 # Clocks differ: a certificate made now is valid from a little earlier.
@@ -27,7 +27,7 @@ _EARLIER = timedelta(hours=1)
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """On P-256, which every TLS knows."""
+    """A private key on P-256, which every TLS implementation supports."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -40,7 +40,7 @@ def certificate_pem(certificate: x509.Certificate | x509.CertificateSigningReque
 
 
 def key_of(authority: x509.Certificate, pem: bytes) -> ec.EllipticCurvePrivateKey:
-    """The authority's private key; ValueError if it is another's or none."""
+    """The authority's private key; ValueError if it does not match or is invalid."""
     key = load_pem_private_key(pem, None)
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != authority.public_key():
         raise ValueError("another key")
@@ -48,8 +48,8 @@ def key_of(authority: x509.Certificate, pem: bytes) -> ec.EllipticCurvePrivateKe
 
 
 def authority(key: ec.EllipticCurvePrivateKey, days: int, now: datetime | None = None) -> x509.Certificate:
-    """One that signs itself, and others but no other authority."""
-    # Two authorities have two names: "unknown issuer" is then what everybody's messages say.
+    """A self-signed authority that cannot sign other authorities."""
+    # Authorities have distinct names, so that a mismatch is reported as "unknown issuer".
     subject = _subject(f"nashcast development authority {secrets.token_hex(4)}")
     built = _begun(subject, subject, key.public_key(), days, now)
     built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -66,7 +66,7 @@ def certificate(
     hosts: Sequence[str] = (),
     now: datetime | None = None,
 ) -> x509.Certificate:
-    """Of a broker found under `hosts`; without any, of a client, which nobody takes for a broker."""
+    """The certificate of a broker at `hosts`; without hosts, of a client, not valid for a broker."""
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
     by = x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
     built = _begun(signer.subject, _subject(name), public_key, days, now)
@@ -112,7 +112,7 @@ def signature(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
 
 
 def signed_by(found: x509.Certificate, data: bytes, signed: bytes) -> bool:
-    """Whether the holder of this certificate's key has signed it."""
+    """Whether the data was signed with this certificate's key."""
     key = found.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey):
         return False

@@ -1,1 +1,1 @@
-"""Who may take part: enrolment and invitations."""
+"""Enrolment and invitations."""

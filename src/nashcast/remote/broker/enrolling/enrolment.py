@@ -1,6 +1,6 @@
-"""Who may take part in a federation: `enrolment.json` in the operator's folder, and the broker's rules from it.
+"""The enrolled agents of a federation: `enrolment.json` in the operator's folder, and the broker's rules from it.
 
-Anybody may make an identity; only one that is enrolled here gets in, under one name and with the rights of that name.
+Any party can make an identity; only an enrolled one can connect, under one name and with the rights of that name.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from nashcast.remote.broker.names import agent_name, federation_name
 from nashcast.remote.broker.rules import CONF, TRUSTED, Guests, Parties, Settings, broker_conf
 
 FORMAT = 1
-# States of an invitation with which its guest may connect.
+# States of an invitation in which its guest may connect.
 OPEN = ("open", "pending", "approved", "used")
 FILE, HUB_SEED = "enrolment.json", "hub.seed"
 _PEM = frozenset(string.ascii_letters + string.digits + "+/=- \n")
 
 
 class Enrolled(NamedTuple):
-    """added, revoked: when, as ISO 8601 in UTC; revoked is None of an agent that may take part."""
+    """added, revoked: times in ISO 8601, UTC; revoked is None for an agent that may take part."""
 
     name: str
     public_key: str
@@ -39,10 +39,10 @@ class Enrolled(NamedTuple):
 class Invitation(NamedTuple):
     """Lets an owner enrol an agent of this name: see `invitations`. Nothing in it is secret.
 
-    id: in subjects and accounts.   public_key, certificate: with which the guest comes.   approve: whether the operator
-    approves the request first.   state: open, pending (it waits for approval), approved, used (enrolled, and not yet
-    heard that it has its certificate), closed or withdrawn.   request: the agent's own public key and its request for
-    a certificate, once it has come.
+    id: in subjects and accounts.   public_key, certificate: of the guest.   approve: whether the operator approves the
+    request first.   state: open, pending (waits for approval), approved, used (enrolled; receipt of the certificate not
+    confirmed yet), closed or withdrawn.   request: the agent's own public key and its certificate request, once
+    received.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Invitation(NamedTuple):
     request: tuple[str, str] | None = None
 
     def valid(self, now: datetime | None = None) -> bool:
-        """Whether the broker lets a guest in with it."""
+        """Whether a guest can connect to the broker with it."""
         now = now or datetime.now(UTC)
         return self.state in OPEN and datetime.fromisoformat(self.expires) > now
 
@@ -64,7 +64,7 @@ class Invitation(NamedTuple):
 class Enrolment(NamedTuple):
     """hub: its public key.   history: all agents ever enrolled, the latest of a name last.   settings: of the broker.
 
-    desk: the public key of what answers those who are invited, once an agent was.
+    desk: the public key of the desk, once an agent was invited.
     """
 
     federation: str
@@ -76,12 +76,12 @@ class Enrolment(NamedTuple):
 
     @property
     def agents(self) -> dict[str, str]:
-        """The public keys of those who may take part, by name."""
+        """The public keys of enrolled agents, by name."""
         return {entry.name: entry.public_key for entry in self.history if entry.revoked is None}
 
 
 def create(folder: str | Path, federation: str, settings: Settings | None = None) -> Enrolment:
-    """A federation without agents: its folder, the hub's identity and the broker's configuration."""
+    """Create a federation without agents: its folder, the hub's identity and the broker's configuration."""
     folder = Path(folder).expanduser()
     federation_name(federation)
     checked = check_settings(settings or Settings())
@@ -89,7 +89,7 @@ def create(folder: str | Path, federation: str, settings: Settings | None = None
         raise InvalidInput(
             "folder", f"{folder}, which has an {FILE}", "Choose another folder, or add agents to this one."
         )
-    # One that is there was made by a call that was interrupted.
+    # An existing seed was made by an interrupted call.
     seed = folder / HUB_SEED
     hub = public_key_of(read_seed(seed)) if seed.exists() else make_seed(seed)
     with locked(folder):
@@ -112,7 +112,7 @@ def read(folder: str | Path) -> Enrolment:
 
 
 def save(folder: str | Path, enrolment: Enrolment, *, now: datetime | None = None) -> Enrolment:
-    """Write it, and the broker's configuration from it. Who changes one holds `locked(folder)` from reading to here."""
+    """Write it, and the broker's configuration. To change an enrolment, hold `locked(folder)` from reading to here."""
     folder = Path(folder).expanduser()
     latest = {entry.name: entry for entry in enrolment.history}
     former = [entry for entry in enrolment.history if entry is not latest[entry.name]]
@@ -132,7 +132,7 @@ def save(folder: str | Path, enrolment: Enrolment, *, now: datetime | None = Non
 
 
 def write_conf(folder: Path, enrolment: Enrolment, now: datetime | None = None) -> Path:
-    """The broker's rules, and whose certificates it takes while there are invitations that are open."""
+    """Write the broker's rules, and the certificates that it trusts while invitations are open."""
     open_now = [each for each in enrolment.invitations if each.valid(now)]
     guests = Guests(enrolment.desk, {each.id: each.public_key for each in open_now})
     certificates = enrolment.settings.certificates
@@ -146,7 +146,7 @@ def write_conf(folder: Path, enrolment: Enrolment, now: datetime | None = None) 
 
 
 def add(folder: str | Path, name: str, public_key: str) -> Enrolment:
-    """Let an agent take part. A revoked name may come back with another key; a revoked key never does."""
+    """Enrol an agent. A revoked name can be enrolled again with another key; a revoked key cannot."""
     folder = Path(folder).expanduser()
     agent_name(name)
     check_public_key("public key", public_key)
@@ -172,7 +172,7 @@ def with_agent(before: Enrolment, name: str, public_key: str, folder: Path) -> E
 
 
 def revoke(folder: str | Path, name: str) -> Enrolment:
-    """Shut an agent out, once the broker has read its configuration again."""
+    """Revoke an agent; effective once the broker has read its configuration again."""
     folder = Path(folder).expanduser()
     read(folder)
     with locked(folder):
@@ -227,7 +227,7 @@ def _checked(path: Path, content: Any) -> Enrolment:
 
 
 def _invitation(content: dict[str, Any]) -> Invitation:
-    """One that is damaged never becomes a rule."""
+    """Read an invitation; raises if it is damaged, so that it never becomes a rule."""
     request = content["request"]
     given: dict[str, Any] = {**content, "request": None if request is None else tuple(request)}
     each = Invitation(**given)

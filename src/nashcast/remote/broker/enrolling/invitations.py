@@ -1,4 +1,4 @@
-"""Invitations: who may enrol itself, once and until when. Kept in `enrolment.json` beside those who are enrolled."""
+"""Invitations: each allows an agent to enrol once, until a given time. Stored in `enrolment.json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CERTS, DESK_SEED, HOURS = "certs", "desk.seed", 24.0
 
 
 class Begin(NamedTuple):
-    """How a federation is made on first use. hosts: what agents dial; without any, this machine.
+    """Settings of a federation made on first use. hosts: the addresses for agents; without any, this machine.
 
     federation: its name; None for the folder's.
     """
@@ -36,9 +36,9 @@ def invite(
     folder: str | Path, name: str, *, hours: float = HOURS, approve: bool = False, begin: Begin | None = None,
     now: datetime | None = None,
 ) -> JoinCode:  # fmt: skip
-    """Let the owner of agent `name` enrol it, once, within so many hours. Makes the federation if there is none.
+    """Allow the owner of agent `name` to enrol it once, within so many hours. Creates the federation if there is none.
 
-    approve: only after `nashcast enroll approve`.   begin: for a federation that is made now.
+    approve: only after `nashcast enroll approve`.   begin: settings of a new federation.
     """
     folder, now = Path(folder).expanduser(), now or datetime.now(UTC)
     agent_name(name)
@@ -65,17 +65,17 @@ def invite(
 
 
 def withdraw(folder: str | Path, name: str) -> Invitation:
-    """Take an invitation back that was not used."""
+    """Withdraw an unused invitation."""
     return _changed(folder, name, ("open", "pending", "approved"), "withdrawn")
 
 
 def approve(folder: str | Path, name: str) -> Invitation:
-    """Let in the agent that waits."""
+    """Approve the request of a waiting agent."""
     return _changed(folder, name, ("pending",), "approved")
 
 
 def waiting(before: Enrolment, now: datetime | None = None) -> list[Invitation]:
-    """Those who have not come yet, and still may."""
+    """Valid invitations that were not used yet."""
     return [each for each in before.invitations if each.valid(now) and each.state in ("open", "pending", "approved")]
 
 
@@ -137,7 +137,7 @@ def _address(before: Enrolment) -> str:
 
 def _fingerprint(before: Enrolment) -> bytes:
     assert before.settings.certificates is not None
-    certs.signer(before.settings.certificates)  # without its key no guest can be given a certificate
+    certs.signer(before.settings.certificates)  # without its key no certificate can be signed for a guest
     return bytes.fromhex(certs.read_certificate(before.settings.certificates, AUTHORITY).fingerprint)
 
 

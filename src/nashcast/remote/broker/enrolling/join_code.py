@@ -1,10 +1,10 @@
-r"""An invitation as one string, and what both sides derive from the secret in it.
+r"""An invitation as one string, and the keys that both sides derive from its secret.
 
     tls://HOST:PORT/FEDERATION/NAME/CODE
 
-CODE is base 32 of 16 secret bytes, the SHA-256 of the authority's certificate, and 4 bytes that check all of it. From
-the secret come an nkey, with which the guest signs its request, and a certificate for TLS, which the broker takes as
-long as the invitation is open. The operator keeps their public parts only.
+CODE is base 32 of 16 secret bytes, the SHA-256 of the authority's certificate, and a checksum of 4 bytes. From the
+secret are derived an nkey, with which the guest signs its request, and a certificate for TLS, which the broker accepts
+while the invitation is open. The operator stores only their public parts.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class JoinCode(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Names the invitation; says nothing of the secret."""
+        """Identifies the invitation without revealing the secret."""
         return self._derived("id").hex()[:16]
 
     @property
     def seed(self) -> str:
-        """Of the nkey under which a guest connects."""
+        """The seed of the guest's nkey."""
         nkeys = needed("nkeys")
         return nkeys.encode_seed(self._derived("nkey"), nkeys.PREFIX_BYTE_USER).decode()
 
     @property
     def text(self) -> str:
-        """The one string."""
+        """The invitation as a string."""
         start = f"{self.url}/{self.federation}/{self.name}/"
         content = self.secret + self.fingerprint
         return start + _base32(content + _check(start, content))
@@ -58,7 +58,7 @@ class JoinCode(NamedTuple):
         return needed("nkeys").from_seed(bytearray(self.seed.encode())).sign(data)
 
     def certificate(self) -> tuple[bytes, bytes]:
-        """Certificate and key, in PEM. Both sides make the same bytes: Ed25519 signatures are not random."""
+        """Certificate and key, in PEM. Both sides make the same bytes: Ed25519 signatures are deterministic."""
         needed("cryptography")
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -76,7 +76,7 @@ def new_code(url: str, federation: str, name: str, fingerprint: bytes) -> JoinCo
 
 
 def read_code(text: str) -> JoinCode:
-    """The invitation in a string; what was mistyped or cut off is refused. The string itself is never repeated."""
+    """The invitation in a string; a mistyped or truncated one is refused. Errors never contain the string."""
     whole = "".join(text.split())  # a mail program may have broken the line
     found = _FORM.fullmatch(whole)
     if found is None:
@@ -85,7 +85,7 @@ def read_code(text: str) -> JoinCode:
     url, federation, name, code = found.groups()
     content = _decoded(code)
     start, check = f"{url}/{federation}/{name}/", content[-_CHECK:]
-    # The last letter has bits to spare, which must be 0.
+    # The unused bits of the last letter must be 0.
     right = len(content) == _SECRET + _FINGERPRINT + _CHECK and _base32(content) == code.lower()
     if not right or check != _check(start, content[:-_CHECK]):
         got = "an invitation whose checksum is wrong: a letter was mistyped or lost"
@@ -94,7 +94,7 @@ def read_code(text: str) -> JoinCode:
 
 
 def verified(public_key: str, data: bytes, signature: bytes) -> bool:
-    """Whether an nkey signed this."""
+    """Whether the data was signed with this nkey."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -122,7 +122,7 @@ def _decoded(code: str) -> bytes:
 
 
 def _guest_certificate(key: Any, name: str, serial: int) -> bytes:
-    """Signed by itself, for a client and nothing else. It ends with its invitation, so that its dates are fixed."""
+    """A self-signed certificate, for a client only. It is trusted while the invitation is open; its dates are fixed."""
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 

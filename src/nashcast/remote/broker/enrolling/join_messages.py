@@ -1,6 +1,6 @@
-"""What a guest and the desk say to each other: JSON, signed by both, so that nothing in between can change it.
+"""Messages between a guest and the desk: JSON, signed by both sides against changes in transit.
 
-The guest signs with the nkey of its invitation, the desk with the authority's key; a reply names the request it is to.
+The guest signs with the nkey of its invitation, the desk with the authority's key; a reply names its request.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from nashcast.remote.broker.enrolling.join_code import JoinCode, verified
 from nashcast.remote.broker.files import needed
 
 VERSION = 1
-# What signatures begin with, so that none can stand for anything else.
+# Prefixes of signed data, so that a signature is valid for one purpose only.
 _ASKS, _SAYS = b"nashcast join request 1\n", b"nashcast join reply 1\n"
 
 
 class Asked(NamedTuple):
-    """A guest's message. public_key, request: of the agent to be.   done: it has its certificate, and wants no more."""
+    """A guest's message. public_key, request: of the future agent.   done: it has received its certificate."""
 
     public_key: str
     request: str
@@ -38,7 +38,7 @@ class Said(NamedTuple):
 
 
 class Spoilt(NashcastError):
-    """A message that is none, or was not signed by whom it should be."""
+    """A message that is invalid, or not signed with the expected key."""
 
 
 def pack_request(code: JoinCode, asked: Asked) -> bytes:
@@ -62,7 +62,7 @@ def pack_reply(request: bytes, said: Said, key: Any) -> bytes:
 
 
 def read_reply(data: bytes, request: bytes, code: JoinCode) -> Said:
-    """The reply to this very request, from the holder of the authority that the invitation names."""
+    """The reply, checked to answer this request and to be signed by the invitation's authority."""
     body, signature = _unpacked(data)
     fields = _fields(body, {"to": str, "state": str, "authority": str, "reason": str, "certificate": str})
     try:

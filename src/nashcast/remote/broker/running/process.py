@@ -1,4 +1,4 @@
-"""The broker as a process: whether it runs, and having it read its rules again."""
+"""The broker's process: finding it, and reloading its rules."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nashcast.remote.broker.files import locked
 from nashcast.remote.broker.rules import CONF, LOG, PID
 from nashcast.remote.broker.running import watchdog
 
-# Seconds: the longest a start or a reload may take, and between two looks.
-PATIENCE, POLL = 30.0, 0.01
+# Timeout of a start or a reload, and the polling interval.
+TIMEOUT_S, POLL_S = 30.0, 0.01
 
 
 def running_broker(folder: str | Path) -> int | None:
@@ -27,7 +27,7 @@ def running_broker(folder: str | Path) -> int | None:
         os.kill(pid, 0)
     except (OSError, ValueError):
         return None
-    # The number may be somebody else's by now: a signal to them would be a mistake.
+    # The number may belong to another process by now, which must not get a signal.
     words = _command_line(pid) if pid > 0 else []
     if not words or "nats-server" not in Path(words[0]).name:
         return None
@@ -40,7 +40,7 @@ def running_broker(folder: str | Path) -> int | None:
 
 
 def lasting_broker(folder: str | Path) -> int | None:
-    """The same, unless it is about to end because the program that ran it has."""
+    """`running_broker`, unless the broker is about to end because the program that ran it has ended."""
     pid = running_broker(folder)
     if pid is None:
         return None
@@ -53,9 +53,9 @@ def lasting_broker(folder: str | Path) -> int | None:
 
 
 def reload_broker(folder: str | Path) -> bool:
-    """Write the configuration from the enrolment, and have a broker that runs from this folder read it.
+    """Write the configuration from the enrolment, and have the broker of this folder read it.
 
-    False if none runs on this machine.
+    Returns False if none runs on this machine.
     """
     folder = Path(folder).expanduser()
     read(folder)
@@ -64,20 +64,20 @@ def reload_broker(folder: str | Path) -> bool:
         pid = running_broker(folder)
         if pid is None:
             return False
-        # Twice: nats-server connects what an account takes from others only when the account is there before it reads.
+        # Twice: nats-server connects an account's imports only if the account exists before the reload.
         for _ in range(2):
             _reload_once(pid, folder / LOG)
     return True
 
 
 def _reload_once(pid: int, log: Path) -> None:
-    begun, deadline = log.stat().st_size, time.monotonic() + PATIENCE
+    begun, deadline = log.stat().st_size, time.monotonic() + TIMEOUT_S
     try:
         os.kill(pid, signal.SIGHUP)
         while time.monotonic() < deadline:
             size = log.stat().st_size
             with log.open("rb") as file:
-                # A log that grew too long has been begun again.
+                # A shorter log has been rotated.
                 file.seek(begun if size >= begun else 0)
                 said = file.read().decode(errors="replace")
             if "Reloaded server configuration" in said:
@@ -86,14 +86,14 @@ def _reload_once(pid: int, log: Path) -> None:
                 why = said.partition("Failed to reload server configuration: ")[2].partition("\n")[0]
                 raise NashcastError(f"the broker keeps its old rules: {why}. See {log}.")
             os.kill(pid, 0)
-            time.sleep(POLL)
+            time.sleep(POLL_S)
     except ProcessLookupError:
         raise NashcastError(f"the broker has ended: see {log}. Start it again.") from None
-    raise NashcastError(f"the broker did not read its configuration within {PATIENCE:g} s: see {log}.")
+    raise NashcastError(f"the broker did not read its configuration within {TIMEOUT_S:g} s: see {log}.")
 
 
 def said_last(log: Path, begun: int) -> str:
-    """The last thing nats-server wrote, without the time."""
+    """The last error or line that nats-server wrote, without the time."""
     with log.open("rb") as file:
         file.seek(begun)
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
@@ -102,7 +102,7 @@ def said_last(log: Path, begun: int) -> str:
 
 
 def _parent(pid: int) -> int:
-    """0 where that cannot be known."""
+    """The parent's process id; 0 if unknown."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:

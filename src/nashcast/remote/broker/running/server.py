@@ -1,4 +1,4 @@
-"""A real broker, run from a program: nats-server with the rules of a federation's folder."""
+"""Runs a broker from Python: nats-server with the rules of a federation's folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from nashcast.remote.broker.files import locked, make_folder
 from nashcast.remote.broker.rules import CONF, LOG, Settings
 from nashcast.remote.broker.running import watchdog
 from nashcast.remote.broker.running.process import (
-    PATIENCE,
-    POLL,
+    POLL_S,
+    TIMEOUT_S,
     lasting_broker,
     reload_broker,
     running_broker,
@@ -42,18 +42,18 @@ __all__ = [
 
 
 def broker_url(settings: Settings) -> str:
-    """Where clients on the same machine find a broker of these settings."""
+    """The address of a broker with these settings, for clients on the same machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     scheme = "nats" if settings.certificates is None else "tls"
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"
 
 
 class EmbeddedBroker:
-    """nats-server for as long as this is open, and never longer than this program lives.
+    """Runs nats-server while this context is open, at most until this program ends.
 
     folder: of the federation, see `enrolment.create`; the broker's store, log and configuration are in it too.
-    host, port: where to listen, 0 for a free port, which is then kept over restarts.   tls: the folder that
-    `nashcast certs` wrote; None for what the enrolment says.   enrolment: for a folder that has none yet.
+    host, port: where to listen; 0 for a free port, which stays the same over restarts.   tls: the folder that
+    `nashcast certs` wrote; None for the enrolment's.   enrolment: for a folder without one.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class EmbeddedBroker:
         self._changing = threading.RLock()  # held while it is started or stopped
 
     def start(self) -> Self:
-        """Run it, and keep it in step with the folder: see `broker.watch`."""
+        """Start the broker, and watch its folder for changes: see `running.watch`."""
         with self._changing:
             if not self.running:
                 self._start()
@@ -88,7 +88,7 @@ class EmbeddedBroker:
         program = server_program()
         if self._given is None:
             read(self.folder)
-        # From the first look to the first connection: of two that start at once, the second finds the first.
+        # Locked until the first connection: of two concurrent starts, the second finds the first broker.
         with locked(make_folder(self.folder)):
             self._wait_for_an_orphan()
             if running_broker(self.folder) is not None:
@@ -101,7 +101,7 @@ class EmbeddedBroker:
             self._run(list(map(str, command)))
 
     def stop(self) -> None:
-        """End it in good order; nothing happens if it has ended."""
+        """Stop the broker; does nothing if it has ended."""
         with self._changing:
             watch, self._watch = self._watch, None
             self._stop()
@@ -117,33 +117,33 @@ class EmbeddedBroker:
         process.stdin.close()
         process.stdout.close()
         try:
-            process.wait(watchdog.PATIENCE + 5)
+            process.wait(watchdog.STOP_TIMEOUT_S + 5)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         self._clear_ports()
 
     def restart(self) -> Self:
-        """Begin again on the same port and store, whatever has become of it."""
+        """Start again on the same port and store, whether it runs or not."""
         with self._changing:
             self._stop()
             return self.start()
 
     def _restart_if_running(self) -> None:
-        """For the watch, which must not bring back a broker that was stopped meanwhile."""
+        """Called by the watch, which must not restart a broker that was stopped meanwhile."""
         with self._changing:
             if self._watch is not None and self.running:
                 self._stop()
                 self._start()
 
     def reload(self) -> None:
-        """Let it know of changes in the folder's enrolment; connections of those still enrolled go on."""
+        """Apply changes in the folder's enrolment; connections of enrolled parties stay open."""
         if not reload_broker(self.folder):
             raise NashcastError(f"the broker of {self.folder} has ended: see {self.log}. Start it again.")
 
     @property
     def disk_full(self) -> bool:
-        """Whether nothing can be stored now."""
+        """Whether the disk is too full to store anything."""
         return self._watch is not None and self._watch.full
 
     @property
@@ -152,7 +152,7 @@ class EmbeddedBroker:
 
     @property
     def pid(self) -> int:
-        """Of nats-server itself."""
+        """The process id of nats-server itself."""
         if self._pid is None:
             raise NashcastError("the broker has not been started.")
         return self._pid
@@ -163,7 +163,7 @@ class EmbeddedBroker:
 
     @property
     def url(self) -> str:
-        """For clients on this machine."""
+        """The address for clients on this machine."""
         if self._settings is None:
             raise NashcastError("the broker has not been started.")
         return broker_url(self._settings._replace(host=self._host or self._settings.host, port=self._port))
@@ -179,13 +179,13 @@ class EmbeddedBroker:
         self.stop()
 
     def _wait_for_an_orphan(self) -> None:
-        """Of a program that was killed: its broker ends by itself, a moment later."""
-        until = time.monotonic() + watchdog.PATIENCE
+        """Wait for the broker of a killed program, which ends a moment after it."""
+        until = time.monotonic() + watchdog.STOP_TIMEOUT_S
         while running_broker(self.folder) != lasting_broker(self.folder) and time.monotonic() < until:
-            time.sleep(POLL)
+            time.sleep(POLL_S)
 
     def _prepared(self) -> Enrolment:
-        """The folder's enrolment as asked for, and the configuration from it."""
+        """The folder's enrolment with the given settings; writes the configuration."""
         enrolment = self._given
         if enrolment is None or (self.folder / FILE).exists():
             found = read(self.folder)
@@ -205,7 +205,7 @@ class EmbeddedBroker:
     def _run(self, command: list[str]) -> None:
         with self.log.open("ab") as log:
             begun = log.tell()
-            # A session of its own: Ctrl-C is for this program, which then stops the broker in its own time.
+            # A separate session: Ctrl-C reaches only this program, which then stops the broker.
             self._keeper = subprocess.Popen(
                 [sys.executable, "-I", "-S", watchdog.__file__, str(os.getpid()), *command],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
@@ -221,7 +221,7 @@ class EmbeddedBroker:
     def _wait_until_ready(self, begun: int) -> int:
         """The port, once the broker accepts connections there."""
         assert self._keeper is not None
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             if self._keeper.poll() is not None:
                 raise NashcastError(f"nats-server has ended at once: {said_last(self.log, begun)} (see {self.log})")
@@ -230,10 +230,10 @@ class EmbeddedBroker:
                 ports = next(self.folder.glob(f"nats-server*_{self._pid}.ports"))
                 return int(json.loads(ports.read_text())["nats"][0].rpartition(":")[2])
             except (OSError, ValueError, LookupError, StopIteration):
-                time.sleep(POLL)
-        raise NashcastError(f"nats-server did not accept connections within {PATIENCE:g} s: see {self.log}.")
+                time.sleep(POLL_S)
+        raise NashcastError(f"nats-server did not accept connections within {TIMEOUT_S:g} s: see {self.log}.")
 
     def _clear_ports(self) -> None:
-        """A killed broker leaves its file of ports behind."""
+        """Remove files of ports, which a killed broker leaves behind."""
         for path in self.folder.glob("nats-server*_*.ports"):
             path.unlink(missing_ok=True)

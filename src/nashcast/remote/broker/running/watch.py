@@ -1,7 +1,7 @@
-"""Keeps a running broker in step with its folder: rules and certificates that change, a disk that was full.
+"""Watches a running broker's folder for changed rules and certificates, and for a full disk.
 
-nats-server reads its rules and certificates when it is told to, and a stream whose disk was full stores nothing more
-until the server is started again. So a thread of the program that runs the broker looks at both, about once a second.
+nats-server reads its rules and certificates only on request, and a stream whose disk was full stores nothing more
+until the server is restarted. So a thread of the program that runs the broker checks both, about once a second.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ NO_SPACE = b"no space left on device"
 
 
 class BrokerWatch:
-    """folder: of the federation.   log_file: the broker's.   reload, restart: what to do with the broker.
+    """folder: of the federation.   log_file: the broker's.   reload, restart: called for the broker.
 
-    A thread from `start` to `stop`; `look` is what it does each time.
+    Runs a thread from `start` to `stop`, which calls `look` at intervals.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BrokerWatch:
         if seen != self._seen:
             self._seen = seen
             self._reload()
-            self._seen = self._state()  # to reload writes the rules
+            self._seen = self._state()  # reloading writes the rules
 
     def _run(self) -> None:
         while not self._ended.wait(self._poll):
@@ -94,7 +94,7 @@ class BrokerWatch:
         try:
             size = self._log_file.stat().st_size
             with self._log_file.open("rb") as file:
-                # A log that grew too long has been begun again.
+                # A shorter log has been rotated.
                 file.seek(self._read_to if size >= self._read_to else 0)
                 said = file.read(1 << 20)
         except OSError:

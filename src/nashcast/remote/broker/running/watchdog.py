@@ -1,7 +1,7 @@
-"""Keeps one program running for as long as its parent lives: a process of its own, run as a script.
+"""Runs a program for as long as its parent lives: a separate process, run as a script.
 
-`python keeper.py PARENT PROGRAM ARGUMENT…` prints the program's process id, and ends the program when its
-standard input is closed or its parent, the process of that number, is gone, however that died. Prints nothing else; its
+`python watchdog.py PARENT PROGRAM ARGUMENT…` prints the program's process id, and ends the program when its
+standard input is closed or its parent, the process of that number, has ended for any reason. Prints nothing else; its
 exit code is the program's.
 """
 
@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 
-PATIENCE = 10.0
+STOP_TIMEOUT_S = 10.0
 
 
 def keep(parent: int, command: list[str]) -> int:
@@ -23,7 +23,7 @@ def keep(parent: int, command: list[str]) -> int:
     )
     try:
         print(program.pid, flush=True)
-        # A forked sibling may hold the other end of the input open, hence the look at the parent.
+        # The parent is checked too: a forked sibling may hold the other end of the input open.
         while program.poll() is None and os.getppid() == parent and not select.select([sys.stdin], [], [], 0.1)[0]:
             pass
     finally:
@@ -34,14 +34,14 @@ def keep(parent: int, command: list[str]) -> int:
 def _end(program: subprocess.Popen) -> None:
     program.terminate()
     try:
-        program.wait(PATIENCE)
+        program.wait(STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         program.kill()
         program.wait()
 
 
 def _killed_with_parent():
-    """For the case that this process itself is killed. It has one thread, which is what Linux takes for the parent."""
+    """Ends the program if this process is killed. Linux takes the creating thread for the parent; there is only one."""
     if sys.platform != "linux":
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1

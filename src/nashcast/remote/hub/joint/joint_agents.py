@@ -1,8 +1,8 @@
-"""Agents elsewhere in the loop of the joint game: one publication to all of them and one answer of each for a row.
+"""Remote agents in the loop of the joint game: for each row one publication to all of them, and one answer of each.
 
-`forecast` asks; what else a row needs of the agents comes with their answers. The other calls only write events of the
-public log, which are published with the next question. A label whose sums were not foreseen (a late one, or one that
-was in doubt) takes a round of its own: `recall`.
+`forecast` asks, and the answers have everything that a row needs from the agents. The other calls only append events to
+the public log, which are published with the next question. A label whose sums are not known yet (a late one, or one
+that was in doubt) takes a round of its own: `recall`.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ class JointLine(Protocol):
     journal: RowJournal
 
     def ask(self, data: bytes, names: Sequence[str], read: ReadAnswer) -> dict[str, Said | Failure]:
-        """One message to all agents; what `read` makes of the answers of those named, or why there is none."""
+        """Send one message to all agents. Returns the decoded answers of those named, or why there is none."""
         ...
 
     def tell(self, data: bytes, now: bool = False) -> None:
-        """One message to all agents, without answers. now: it leaves before this returns, with all before it."""
+        """Send one message to all agents, without answers. now: send it and all earlier ones before returning."""
         ...
 
     def keep(self, step: int, data: bytes) -> None:
-        """For agents that miss messages: kept when this returns, or soon."""
+        """Store events for agents that miss messages, before this returns or soon after."""
         ...
 
 
@@ -75,15 +75,15 @@ class _Last(NamedTuple):
 
     step: int
     x: bytes
-    events: int  # of the log, after it
+    events: int  # length of the log after it
     said: AgentForecasts
     collected: Collected
 
 
 class JointAgents:
-    """opening: of the stream, with the names of the agents.   run: names it.
+    """opening: of the stream, with the names of the agents.   run: number of the run.
 
-    Stands in the loop where `LocalAgents` does.   rounds: how often agents were asked.
+    Takes the place of `LocalAgents` in the loop.   rounds: the number of rounds of questions.
     """
 
     def __init__(self, history: History, opening: Opening, line: JointLine, roster: Roster, run: int):
@@ -94,18 +94,18 @@ class JointAgents:
         self._public = PublicBlock(len(opening.start), PUBLIC_FEATURES)
         self._revised, self._fresh = False, False
         self._last: _Last | None = None
-        self._interrupted: Row | None = None  # what was published of the next row before the hub was killed
+        self._interrupted: Row | None = None  # the next row, if it was published before the hub was killed
         self._distance: np.ndarray | None = None
         self._answers = Answers(self._form, roster, opening.names)
 
     def introduce(self) -> None:
-        """Begin the run: agents that are there say what they are."""
+        """Begin the run: connected agents declare their properties."""
         self.log.add(self._opening)
         self._exchange(HELLO, [])
         self._answers.settle_traits()
 
     def resume(self, fields: Fields) -> None:
-        """In place of `introduce`, before the loop is made: what its arrays' sizes follow from."""
+        """Restore what determines array sizes; called instead of `introduce`, before the loop is made."""
         self._answers.restore(fields)
 
     @property
@@ -114,7 +114,7 @@ class JointAgents:
 
     @property
     def groups(self) -> np.ndarray | None:
-        """Agents under masks are judged together."""
+        """The group of each agent: masked agents are evaluated together."""
         masked = self._answers.masked
         if np.count_nonzero(masked) < 2:
             return None
@@ -160,7 +160,7 @@ class JointAgents:
         return said if begun.x.tobytes() == x.tobytes() else self._nobody(_ONE_INPUT, included)
 
     def _continued(self, row: Row) -> Input | None:
-        """The input of a row that was published before the hub was killed; None if it was another row."""
+        """The input of a row that was published before the hub was killed; None for another row."""
         events = [read_event(data) for data in row.events]
         begun = events[-1]
         if not isinstance(begun, Input) or begun.step != self._history.step:
@@ -172,7 +172,7 @@ class JointAgents:
         return begun
 
     def _answered(self, row: Row, shapes: list[tuple[int, ...]]) -> Collected:
-        """The answers to the question of a row; in the journal before anything follows from them."""
+        """The answers to the question of a row, written to the journal before they are used."""
         replies = row.replies()
         if not replies:
             message = self.log.told(FORECAST, row.players)
@@ -203,7 +203,7 @@ class JointAgents:
         return self._said(Collected.of_nobody(shapes, len(self.names), reason), included)
 
     def _total(self, terms: np.ndarray, included: np.ndarray) -> np.ndarray:
-        """The sum of terms in usual changes over agents that are included, in the target's units."""
+        """The sum over included agents of terms in units of the usual change, converted to the target's units."""
         scaled = terms * self._history.scales.change[:, None]
         return np.add.reduce(scaled if included.all() else scaled * included[:, None, None], axis=1)
 
@@ -230,13 +230,13 @@ class JointAgents:
         return None if lost else found.terms[0]
 
     def learn(self, steps: np.ndarray, changes: np.ndarray, known: np.ndarray) -> None:
-        """Agents come to it by themselves."""
+        """Nothing to do: agents learn from the log."""
 
     def teach(self, step: int, target: np.ndarray) -> None:
-        """Agents come to it by themselves."""
+        """Nothing to do: agents learn from the log."""
 
     def learn_jointly(self, steps: np.ndarray, residuals: np.ndarray) -> None:
-        """Agents come to it by themselves, from the sums."""
+        """Nothing to do: agents learn from the published sums."""
 
     def relearn(self, before: Rows, included: np.ndarray) -> None:
         self._public.relearn(public_features(self._history.rows_between(before.span.first, before.span.last)))
@@ -246,11 +246,11 @@ class JointAgents:
         return self._distance
 
     def keep_log(self) -> None:
-        """Have the durable log told what it does not hold yet."""
+        """Append new events to the durable log."""
         self._line.keep(self._history.step, self.log.part(self._history.step))
 
     def publish(self) -> None:
-        """Tell agents what is new, so that they learn before the next row begins."""
+        """Publish new events, so that agents learn before the next row begins."""
         if self.log.unsaid:
             self._line.tell(self.log.told(NOTHING), now=True)
 
@@ -264,7 +264,7 @@ class JointAgents:
             self.log.add(keys)
 
     def _exchange(self, ask: str, shapes: list[tuple[int, ...]]) -> Collected:
-        """Any other question than that of a row."""
+        """Ask any question other than that of a row."""
         players = self._answers.players() if ask != RECALL else self._answers.last_players
         flags = player_flags(players, self._opening.names) if players else b""
         message = self.log.told(ask, flags)

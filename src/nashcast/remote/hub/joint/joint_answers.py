@@ -1,4 +1,4 @@
-"""Agents' answers in the joint game: read, checked and put in their places. A wrong one is as good as none."""
+"""Reads and checks agents' answers in the joint game and collects them in arrays. Invalid answers count as absent."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from nashcast.remote.wire.joint.joint_checks import (
 from nashcast.remote.wire.joint.joint_messages import FORECAST, HELLO, NO_TERMS, Own, Said, Traits
 from nashcast.remote.wire.transport import Failure
 
-# Of an agent's name and bytes: its answer, why it is none, or None if it answers an earlier question.
+# Decodes an answer from an agent's name and bytes: the answer, a failure, or None if it answers an earlier question.
 ReadAnswer = Callable[[str, bytes], Said | Failure | None]
 
 
 class Collected(NamedTuple):
-    """Of one round. terms: of each agent, agents along axis 1, 0 of those that are absent.
+    """The answers of one round. terms: agents along axis 1, 0 for absent ones.
 
-    lost_masks: why the sums of agents under masks did not open, or nothing.
+    lost_masks: why the sum of masked terms could not be decoded, or empty.
     """
 
     terms: list[np.ndarray]
@@ -45,27 +45,27 @@ class Collected(NamedTuple):
 
 
 class Answers:
-    """form: of the run's arrays.   experts: how many own forecasts each agent gives, (agents,)."""
+    """form: of the run's arrays.   experts: number of own forecasts of each agent, (agents,)."""
 
     def __init__(self, form: Form, roster: Roster, names: tuple[str, ...]):
         self._form, self._roster, self._names = form, roster, names
         self._traits: dict[str, Traits] = {}
-        self._ready: set[str] = set()  # agents whose last answer was in order
+        self._ready: set[str] = set()  # agents whose last answer was valid
         self.last_players: frozenset[str] = frozenset()
         self.experts = np.zeros(len(names), dtype=np.int64)
         self.masked, self.quantiles = np.zeros(len(names), dtype=bool), False
 
     def settle_traits(self) -> None:
-        """When the run begins: how many experts each agent has in the mixture, and which agents are under masks."""
+        """At the start of a run: fix each agent's number of experts in the mixture, and which agents are masked."""
         for i, name in enumerate(self._names):
             self.masked[i] = self._roster.is_masked(name)
             known = self._traits.get(name)
-            # An agent that has not come yet is given room for the decoders of one encoder.
+            # An agent that has not connected yet gets places for the decoders of one encoder.
             self.experts[i] = 0 if self.masked[i] else USUAL_EXPERTS if known is None else known.experts
         self.quantiles = any(traits.quantiles for traits in self._traits.values())
 
     def players(self) -> frozenset[str]:
-        """Agents under masks that are expected to answer, if they are enough to hide each other."""
+        """Masked agents that are expected to answer, if there are at least `LEAST`; else none."""
         roster = self._roster
         found = frozenset(name for name in self._ready if roster.is_masked(name) and roster.has_key(name))
         return found if len(found) >= LEAST else frozenset()
@@ -73,7 +73,7 @@ class Answers:
     def collect(
         self, replies: dict[str, Said | Failure], ask: str, shapes: list[tuple[int, ...]], players: frozenset[str]
     ) -> Collected:
-        """What the answers to a question say, agents in their order."""
+        """The answers to a question, agents in order."""
         agents = len(self._names)
         found = Collected.of_nobody(shapes, agents, "no answer")
         hidden: dict[str, bytes] = {}
@@ -114,7 +114,7 @@ class Answers:
         return said if (said.run, said.number) == (run, number) else None
 
     def _enter(self, i: int, said: Said, ask: str, shapes, found: Collected, hidden: dict[str, bytes]) -> str:
-        """One answer. Returns why the agent is absent all the same, or nothing."""
+        """Enter one answer in the arrays. Returns why the agent counts as absent nevertheless, or an empty text."""
         name = self._names[i]
         if ask == HELLO:
             return ""
@@ -142,11 +142,11 @@ class Answers:
     def _opened(
         self, found: Collected, hidden: dict[str, bytes], players: frozenset[str], shapes, ask: str
     ) -> Collected:
-        """With the sums of the agents under masks, shared out evenly among them: more is not known of them."""
+        """Add the sum over masked agents, divided evenly among them: their individual terms are unknown."""
         places = [i for i, name in enumerate(self._names) if name in players]
         try:
             sums = sum_masked(hidden, shapes, players)
-            if ask == FORECAST:  # other owners refuse sums that no honest agents could have
+            if ask == FORECAST:  # owners refuse sums that are out of range
                 check_leverage("the sum of leverages", sums[1], len(players), self._form)
         except (MasksDoNotCancel, MalformedMessage) as error:
             reason = f"masks: {error}"

@@ -1,4 +1,4 @@
-"""Agents elsewhere as one federation that plays the joint game, with the same verbs and numbers as in one process."""
+"""Remote agents as one federation that plays the joint game, with the same verbs and numbers as in one process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from nashcast.remote.wire.messages import Hello
 
 
 class RemoteLoopFactory:
-    """names: of the agents.   line: to them.   run: of the first stream that begins, drawn if None."""
+    """names: of the agents.   line: to them.   run: number of the first stream's run; random if None."""
 
     objects: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ class RemoteLoopFactory:
         return Loop(make_agents, columns.x_dim or 0, start, self._settings, first_step)
 
     def resumed(self, columns: Columns, y_dim: int, fields: Fields) -> Loop:
-        """Agents are in the middle of their run, and are told nothing yet."""
+        """The loop of a saved run. Agents are in the middle of it, and nothing is sent to them yet."""
         arrays, start = fields.rest(), np.zeros(y_dim)
 
         def make_agents(history: History) -> JointAgents:
@@ -103,11 +103,11 @@ class RemoteLoopFactory:
 
 
 class JointHub:
-    """names: the agents', in order.   line: to them.   run: names the stream; drawn if not given.
+    """names: of the agents, in order.   line: to them.   run: identifies the stream; random by default.
 
-    on_learnt: called after each row and late label, when the public log is kept.   settings: as of `Federation`.
-    `federation` has all verbs. An agent that does not answer, or not what it was asked for, sits the step out; when it
-    is back it reads in the log what it has missed.
+    on_learnt: called after each row and late label, when the public log is stored.   settings: as of `Federation`.
+    `federation` has all verbs. An agent without a valid answer sits the step out; when it is back, it reads the missed
+    events from the log.
     """
 
     def __init__(
@@ -126,34 +126,34 @@ class JointHub:
 
     @property
     def agents(self) -> JointAgents | None:
-        """Of the loop, once the stream has begun."""
+        """The agents of the loop; None before the stream begins."""
         return None if self.loop is None else cast(JointAgents, self.loop.agents)
 
     @property
     def run(self) -> int:
-        """The name of this run of the stream; -1 if none has begun."""
+        """The number of this run of the stream; -1 if none has begun."""
         return -1 if self.agents is None else self.agents.log.run
 
     @property
     def at(self) -> int:
-        """How many events the public log has."""
+        """The number of events in the public log."""
         return 0 if self.agents is None else self.agents.log.number
 
     @property
     def last_absent(self) -> tuple[object, dict[int, str]] | None:
-        """Agents that sat out of the last step, and why; and what distinguishes that step."""
+        """An object that identifies the last step, and the agents that sat it out, with reasons."""
         return None if self.agents is None else self.agents.last_absent
 
     @property
     def traffic(self) -> dict[str, int]:
-        """How often agents were asked, all at once, and the bytes that were published to them and came from them."""
+        """The number of rounds of questions, and the bytes published to agents and received from them."""
         rounds = 0 if self.agents is None else self.agents.rounds
         return {"turns": rounds, **self._line.traffic}
 
     def renew(self) -> None:
-        """Another run from the present step on, for a hub that has gone back: all begin anew, the mixture too.
+        """Begin another run from the present step on, for a hub with an older state. Agents and mixture begin anew.
 
-        What agents know follows from the log of their run alone, so none can keep what it learnt in another.
+        An agent's state depends only on the log of its run, so it cannot keep what it learnt in another.
         """
         if self.loop is None:
             raise NashcastError("the stream has not begun: no target is known yet.")
@@ -161,7 +161,7 @@ class JointHub:
         self.federation.begin_anew(history.targets[history.now].copy())
 
     def greet(self, data: bytes, sender: str | None = None) -> Hello:
-        """An agent's hello has come. Raises MalformedMessage if it is none, or not the sender's."""
+        """Take an agent's hello. Raises MalformedMessage if it is invalid, or not the sender's."""
         hello = read_hello(data, sender)
         self._factory.roster.greet(hello)
         return hello
@@ -171,7 +171,7 @@ class JointHub:
             self.agents.keep_log()
         self._on_learnt()
         if self.agents is not None:
-            self.agents.publish()  # what was told is in the hub's state
+            self.agents.publish()  # only after the hub's state has been saved
 
 
 _OF_LOOP = ("game", "mixing", "horizon", "season", "seed")

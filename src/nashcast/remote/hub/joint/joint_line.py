@@ -13,12 +13,12 @@ from nashcast.remote.wire.joint.joint_messages import Said
 from nashcast.remote.wire.subjects import everybody_subject
 from nashcast.remote.wire.transport import Failure
 
-# Turns of the event loop in which the client writes what was published.
+# Iterations of the event loop in which the client writes published messages.
 _TURNS = 3
 
 
 class BusLine:
-    """greet: reads the hellos that have come.   store: keeps the bytes of a step in the durable stream.
+    """greet: reads received hellos.   store: writes the bytes of a step to the durable stream.
 
     journal: of the present row.
     """
@@ -47,7 +47,7 @@ class BusLine:
         return self._bus.announce(names, Together(data, counted, self._publish))
 
     def tell(self, data: bytes, now: bool = False) -> None:
-        """Else it leaves with the next message, or soon, while the caller does something else."""
+        """Unless `now`, it is sent in the background, at the latest with the next message."""
         self.traffic["down"] += len(data)
         self._waiting.append(data)
         if now:
@@ -56,9 +56,9 @@ class BusLine:
             self._bus.start(self._publish())
 
     async def _publish(self) -> None:
-        """All that waits, in its order: whatever is to be published comes after it."""
+        """Publish all waiting messages, in order, before any later one."""
         client = self._bus.client
-        while self._waiting and client.is_connected:  # what is lost with a connection is read from the log
+        while self._waiting and client.is_connected:  # agents read lost messages from the log
             await client.publish(everybody_subject(self._federation), self._waiting.popleft())
 
     async def _written(self) -> None:

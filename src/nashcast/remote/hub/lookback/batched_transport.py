@@ -1,8 +1,8 @@
-"""The hub's post: the federation's messages to agents elsewhere, to all of them at once and in as few turns as can be.
+"""The hub's transport: sends the federation's messages to all remote agents at once, in as few turns as possible.
 
-Calls without a result wait here and go out in front of the next that has one. What a step will surely ask for (the
-window's features for a central game, the first terms for a spread one, the answer to the anchor) is asked for together
-with the forecast. So a step costs one turn without a game or with a central one, one more if some agent does not share
+Calls without a result are queued and sent before the next call with one. What a step certainly needs (the window's
+features for a central game, the first terms for a spread one, the answer to the anchor) is asked for together with the
+forecast. So a step costs one turn without a game or with a central one, one more if some agent does not share
 its features and has to correct its forecast itself, and T + 1 with a spread game of look-back T.
 """
 
@@ -45,7 +45,7 @@ from nashcast.remote.wire.messages import (
 from nashcast.remote.wire.number_limits import WILD, tame
 from nashcast.remote.wire.transport import BeforeStep, Failure, Line, Run, Transport
 
-# How the reason begins when an agent's reply is not what it was asked for.
+# Prefix of the reason for an agent whose reply is invalid.
 MALFORMED = "malformed reply"
 
 
@@ -53,7 +53,7 @@ class HubPost(Post):
     """opening: of the stream, whose agents are `Peer`s; its deadline is for each turn.   run: of the stream.
 
     before_step: called with each step and its input.
-    turns: how often agents were asked, all at once.   traffic: bytes "down" to agents and "up" from them.
+    turns: the number of rounds of turns.   traffic: bytes "down" to agents and "up" from them.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class HubPost(Post):
 
     @property
     def run(self) -> int:
-        """The name of the run that its agents are in."""
+        """The number of the agents' run."""
         return self._line.run
 
     def prepare(self, step: int, x: np.ndarray) -> None:
         self._before_step(step, x)
 
     def players(self) -> frozenset[int]:
-        """Agents come and go, and say anew what they share."""
+        """Agents that share enough for the game; they may change while the stream runs."""
         said, needed = [(i, peer.introduced) for i, peer in enumerate(self._peers)], self._needed
         if needed is None:
             return frozenset()
@@ -98,7 +98,7 @@ class HubPost(Post):
         self._present = Step(step, game, anchored, window, players, forecasts)
 
     def forecasts(self, players: Players, x: np.ndarray) -> list[Answer]:
-        """Everybody's forecast, or why there is none; from memory when the step is done again."""
+        """All forecasts, or the reasons for their absence; from memory when the step is repeated."""
         now, who = self._now(), [i for i, _ in players]
         if not now.answers:
             new = {i for i in who if self._peers[i].introduced is None}
@@ -108,7 +108,7 @@ class HubPost(Post):
                 now.answers[i], now.features[i] = Answer(*found["forecast"][:2]), found["forecast"].features
                 now.ahead |= {(i, kind): found[kind] for kind in ("view", "adopt", "backward") if kind in found}
             if any(self._may_play(i) for i in new if i in results):
-                raise AgentLost  # they have just said that they play: once more with them
+                raise AgentLost  # new players: repeat the step with them
         return [Answer(None, now.lost[i]) if i in now.lost else now.answers[i] for i in who]
 
     def ask_all(self, kind: str, players: Players, *arguments: Any) -> list:
@@ -118,7 +118,7 @@ class HubPost(Post):
         return getattr(self, f"_{kind}")({i: own for (i, _), own in zip(players, arguments, strict=True)})
 
     def _first_calls(self, i: int, x: np.ndarray) -> list[Call]:
-        """The forecast, and with it what the step will need."""
+        """The call for a forecast, and for what else the step will need."""
         now = self._now()
         central = now.game is not None and now.game.placement == "central"
         calls: list[Call] = [Forecast(x, central)]
@@ -129,7 +129,7 @@ class HubPost(Post):
         return [*calls, View()] if central else [*calls, *self._first_moves(i)]
 
     def _first_moves(self, i: int) -> list[Call]:
-        """What begins a spread game."""
+        """The calls that begin a spread game."""
         now = self._now()
         if not self._told.may_invite(now):
             return []
@@ -152,7 +152,7 @@ class HubPost(Post):
         return [self._varies_at(i) for i in asked]
 
     def _adopt(self, asked: dict[int, tuple]) -> list:
-        """Agents that share their features are told with the step's end: the hub can say what they would answer."""
+        """The hub computes the answers of agents that share features, and informs them at the end of the step."""
         now, answers, ask = self._now(), {}, {}
         if now.game is None:
             return self._from_ahead("adopt", asked, Adopt)
@@ -161,7 +161,7 @@ class HubPost(Post):
             if known is not None:
                 answers[i] = known
             else:
-                ask[i] = Adopt(sync._replace(past=None))  # a question only: the past is rewritten when the step ends
+                ask[i] = Adopt(sync._replace(past=None))  # the past is rewritten when the step ends
         self._told.check_syncs(now, ask)
         now.moved |= ask.keys()
         answers |= self._ask_agents("adopt", ask)
@@ -193,7 +193,7 @@ class HubPost(Post):
         return answers
 
     def _learn(self, asked: dict[int, tuple]) -> list:
-        """The step is over: nobody is asked, each is told with its next turn."""
+        """The step is over: each agent is informed with its next turn."""
         now = self._now()
         for i, (target,) in asked.items():
             sync = now.syncs.get(i)
@@ -201,7 +201,7 @@ class HubPost(Post):
                 self._peers[i].miss()
                 continue
             if sync is None and i in now.moved - now.finished:
-                # A game it had adopted was abandoned, and none came after it: back to its own forecast.
+                # It adopted the result of a game that was abandoned, and none followed: return to its own forecast.
                 sync = Sync(now.stands[i], None)
             self._peers[i].close(sync, target)
         self._present = None
@@ -216,14 +216,14 @@ class HubPost(Post):
         checked = None
         for i, own in asked.items():
             if own is not checked and not tame(checked := own, WILD):
-                raise SingularGame(own[0], np.inf)  # somebody's terms were: nobody is asked to go on with their sums
+                raise SingularGame(own[0], np.inf)  # an agent's terms were too large: their sums are not sent
             self._now().waiting.setdefault(i, []).append(kind(*own))
         return [None] * len(asked)
 
     def _from_ahead(self, kind: str, asked: dict[int, tuple], call) -> list:
-        """What was asked for ahead; of the others it is asked now."""
+        """Results that were asked for ahead; the other agents are asked now."""
         now = self._now()
-        # Views and anchors stay as they are when a step is done again; terms are of one game.
+        # Views and anchors remain valid when a step is repeated; terms belong to one game.
         take = now.ahead.get if kind in ("view", "adopt") else now.ahead.pop
         found = {i: take((i, kind), None) for i in asked}
         found |= self._ask_agents(kind, {i: call(*asked[i]) for i in asked if found[i] is None})
@@ -235,7 +235,7 @@ class HubPost(Post):
         return [found[i] for i in asked]
 
     def _ask_agents(self, kind: str, asked: dict[int, Call]) -> dict[int, Any]:
-        """Results by agent. Whoever does not answer now is lost for the step, which is done again without it."""
+        """Results by agent. An agent that does not answer is lost for the step, which is repeated without it."""
         now = self._now()
         results, failures = self._exchange({i: [*now.waiting.pop(i, []), call] for i, call in asked.items()})
         if failures:
@@ -244,7 +244,7 @@ class HubPost(Post):
         return {i: found[kind] for i, found in results.items()}
 
     def _exchange(self, asked: dict[int, list[Call]]) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
-        """One turn for each agent, all at once: results by kind, and why there are none."""
+        """One turn for each agent, all at once: results by kind, and the reasons for failures."""
         results, failures, now = {}, {}, self._now()
         if not asked:
             return results, failures
@@ -263,7 +263,7 @@ class HubPost(Post):
         return results, failures
 
     def _results(self, i: int, turn: Turn, data: bytes | Failure) -> dict[str, Any] | Failure:
-        """The results in a reply, by kind of call. They are an agent's word for it that it has done the whole turn."""
+        """The results in a reply, by kind of call. They also confirm that the agent has done the whole turn."""
         if isinstance(data, Failure):
             return data
         self.traffic["up"] += len(data)

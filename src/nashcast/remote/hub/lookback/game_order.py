@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def next_move(played: int, lookback: int) -> tuple:
-    """What comes next in a spread game, once so many of its moves are made.
+    """The next move in a spread game after so many moves.
 
     >>> [next_move(i, 1) for i in range(4)]
     [('join_game',), ('backward', 0), ('receive', 0), ('finish_game',)]

@@ -1,8 +1,8 @@
-"""Inputs kept at the broker for agents that miss a step, as long as the broker can store anything.
+"""Stores inputs at the broker for agents that miss a step.
 
-A step waits until its input is kept: a hub may be killed in between. A broker that is away is waited for as elsewhere.
-One that answers and yet stores nothing, as with a full disk, costs a few seconds once: from then on steps do not wait,
-and each tries in the background until an input is kept again.
+A step waits until its input is stored: a hub may be killed in between. An outage of the broker is waited for as
+elsewhere. A broker that answers but cannot store, as with a full disk, costs a few seconds once: from then on steps do
+not wait, and each one retries in the background until an input is stored again.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from nashcast.remote.hub.bus import Bus
 from nashcast.remote.wire.subjects import steps_subject
 
 log = logging.getLogger("nashcast.remote")
-# Seconds for one answer of the broker's store, and between two tries.
+# Timeout of the broker's store, and delay between attempts.
 ANSWER_S, RETRY_S = 1.0, 0.05
-# Tries that a broker which answers everything else has, before steps go on without.
+# Attempts with a broker that answers pings, before steps continue without stored inputs.
 TRIES = 3
 
 
 class KeptInputs:
-    """The hub's end of the durable stream. line: to the broker; raises when it is closed.   bounds: of the stream.
+    """The hub's side of the durable stream. line: to the broker; raises when it is closed.   bounds: of the stream.
 
-    warning: why inputs are not kept now, None while they are.   lost: how many were not.
+    warning: why inputs are not stored now; None while they are.   lost: number of inputs not stored.
     """
 
     def __init__(self, line: Callable[[], Bus], federation: str, bounds: Bounds):
@@ -47,7 +47,7 @@ class KeptInputs:
             self._degraded(error)
 
     def keep(self, step: int, data: bytes) -> None:
-        """Have it stored while the agents are asked."""
+        """Start storing an input, while the agents are asked."""
         self.wait()
         if self.warning is None:
             self._keeping = self._line().start(self._kept(step, data))
@@ -57,7 +57,7 @@ class KeptInputs:
                 self._keeping = self._line().start(self._tried_again(step, data))
 
     def wait(self) -> None:
-        """Until the last one is kept, or it is clear that it is not."""
+        """Wait until the last input is stored or has failed."""
         if self._keeping is not None and self.warning is None:
             self._line().finish(self._keeping)
             self._keeping = None
@@ -65,7 +65,7 @@ class KeptInputs:
     async def _kept(self, step: int, data: bytes) -> None:
         from nats.errors import Error
 
-        # Tried again, it is stored once; asked for another input in the same step, the last one counts.
+        # The message id makes retries idempotent; of two inputs of the same step, the last one counts.
         headers, failures = {"Nats-Msg-Id": secrets.token_hex(16)}, 0
         while True:
             await self._line().wait_for_broker()
@@ -73,7 +73,7 @@ class KeptInputs:
                 await self._publish(data, headers)
                 return
             except (Error, TimeoutError) as error:
-                # A broker that does not answer at all is away, not full.
+                # A broker that does not answer pings is away; its disk need not be full.
                 failures += await self._line().answers()
                 if failures >= TRIES:
                     self.lost += 1

@@ -1,4 +1,4 @@
-"""Agents elsewhere as one federation, with the same verbs and the same numbers as in one process."""
+"""Remote agents as one federation, with the same verbs and the same numbers as in one process."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from nashcast.remote.wire.transport import BeforeStep, Run, Transport
 
 
 class RemoteAgents:
-    """names: the agents', in order; none has to be there yet.   transport: carries turns and replies, see `Transport`.
+    """names: of the agents, in order; none needs to be connected yet.   transport: of turns, see `Transport`.
 
-    run: names this run of the stream, below 2^63; drawn if not given. Agents that have begun another begin anew.
-    masked: agents mask their terms of a spread game, so that the hub sees their sums and nothing else of them.
+    run: number of this run, below 2^63; random by default. Agents that are in another run begin this one.
+    masked: agents mask their terms of a spread game, so that the hub sees only the sums.
     before_step: called with each step and its input.   settings: as of `paper_federation`; deadline is for each turn.
 
-    `federation` has all verbs. An agent that does not answer, or not what it was asked for, sits the step out and is
-    told so when it is back; one that was never there, or has lost its memory, begins anew and sits out all steps
-    before. A federation that is saved after every `learn_one` and killed at any moment goes on where it was.
+    `federation` has all verbs. An agent without a valid answer sits the step out and is informed when it is back; one
+    that was never connected, or has lost its state, begins the run and sits out all earlier steps. A federation that is
+    saved after every `learn_one` and killed at any moment resumes where it was.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class RemoteAgents:
 
     @property
     def loop(self) -> PaperLoop | None:
-        """What takes the federation's steps, once its stream has begun."""
+        """The federation's loop; None before its stream begins."""
         return cast(PaperLoop | None, self.federation.loop)
 
     @property
     def post(self) -> HubPost | None:
-        """What carries its messages, once its stream has begun."""
+        """Its transport; None before its stream begins."""
         return None if self.loop is None else cast(HubPost, self.loop.post)
 
     @property
@@ -82,26 +82,26 @@ class RemoteAgents:
 
     @property
     def last_absent(self) -> tuple[object, dict[int, str]] | None:
-        """Agents that sat out of the last step that was learnt, and why; and what distinguishes that step."""
+        """An object that identifies the last learnt step, and the agents that sat it out, with reasons."""
         last = None if self.loop is None else self.loop.last
         return None if last is None else (last, last.absent)
 
     @property
     def run(self) -> int:
-        """The name of this run of the stream."""
+        """The number of this run of the stream."""
         return self._run.number if self.post is None else self.post.run
 
     @property
     def traffic(self) -> dict[str, int]:
-        """How often agents were asked, all at once, and the bytes that went down to them and came up from them."""
+        """The number of rounds of turns, and the bytes sent to agents and received from them."""
         if self.post is None:
             return {"turns": 0, "down": 0, "up": 0}
         return {"turns": self.post.turns, **self.post.traffic}
 
     def greet(self, data: bytes, sender: str | None = None) -> Hello:
-        """An agent has found the hub, or has found it again: its hello. Raises MalformedMessage if it is none.
+        """Take the hello of an agent that has connected or reconnected. Raises MalformedMessage if it is invalid.
 
-        sender: whose it must be, where that is known.
+        sender: the required name, if known.
         """
         hello = read_hello(data, sender)
         peer = next((peer for peer in self.peers if peer.name == hello.name), None)
@@ -113,7 +113,7 @@ class RemoteAgents:
         return hello
 
     def renew(self) -> None:
-        """Another run from the present step on, for a hub that has gone back: agents past it begin anew."""
+        """Begin another run from the present step on, for a hub with an older state. Agents begin anew."""
         loop = self.loop
         if loop is None:
             raise NashcastError("the stream has not begun: no target is known yet.")

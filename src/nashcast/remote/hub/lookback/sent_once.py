@@ -1,7 +1,7 @@
-"""What agents were told in the present step, so that a hub asks nothing twice in two ways: they would refuse it.
+"""What was sent to agents in the present step: agents refuse a second question that differs from the first.
 
-A step that is done again, after a late label or because an agent was lost, keeps its anchor, and has the same game or
-none: then each agent's own forecast stands.
+A repeated step, after a late label or the loss of an agent, keeps its anchor and has the same game or none; without a
+game each agent's own forecast remains valid.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ LOST = "an agent was lost in the middle of this step's game"
 
 
 class ToldOnce:
-    """Of one step, whatever its number: a new one begins with the first call for it."""
+    """The record of one step; a new step begins with the first call for it."""
 
     def __init__(self):
         self._step = -1
 
     def anchor(self, now: Step) -> np.ndarray:
-        """Where agents start from in this step: the last label, as it was when they were first asked."""
+        """The starting point of agents in this step: the last label at the time of the first question."""
         self._at(now.number)
         if self._anchor is None:
             self._anchor = now.window.targets[-1].copy()
         return self._anchor
 
     def may_invite(self, now: Step) -> bool:
-        """Whether the window is that of the step's first game. Notes it, if this is the first."""
+        """Whether the window is that of the step's first game. Records it, if this is the first."""
         self._at(now.number)
         window = now.window.targets.tobytes() + now.window.weights.tobytes()
         self._window = window if self._window is None else self._window
         return window == self._window
 
     def check_game(self, now: Step, players: Collection[int]) -> None:
-        """Raises NoGame unless a spread game with these players is the one that was played so far."""
+        """Raises NoGame unless the spread game so far was played with these players."""
         if not self.may_invite(now):
             raise NoGame(LATE_LABEL)
         if self._players not in (None, frozenset(players)):
             raise NoGame(LOST)
 
     def sums_to(self, players: Collection[int]) -> None:
-        """Sums over these players are told to them."""
+        """Record that sums over these players are sent to them."""
         self._players = frozenset(players)
 
     def check_syncs(self, now: Step, asked: Mapping[int, Adopt]) -> None:
@@ -70,7 +70,7 @@ class ToldOnce:
 
 
 def note_refusals(now: Step, names: Sequence[str], results: Mapping[int, Any]) -> None:
-    """Log which agents have refused what, and why. Raises NoGame if it was a game."""
+    """Log refusals and their reasons. Raises NoGame if an agent refused a game."""
     for i, result in results.items():
         if isinstance(result, Answer | Refused) and result.reason:
             log.warning("step %d: %s refuses: %s", now.number, names[i], result.reason)

@@ -1,4 +1,4 @@
-"""What the hub knows of the present step so far: answers, results asked for ahead, and calls that wait."""
+"""The hub's state within the present step: answers, results asked for ahead, and queued calls."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Step:
         self.answers: dict[int, Answer] = {}
         self.features: dict[int, np.ndarray | None] = {}
         self.ahead: dict[tuple[int, str], Any] = {}  # results asked for ahead, by agent and kind
-        self.invited: dict[int, bool] = {}  # who has joined a game, and whether it was said to be noisy
+        self.invited: dict[int, bool] = {}  # agents invited to a game, and whether it was announced as noisy
         self.waiting: dict[int, list[Call]] = {}  # calls without a result
-        self.syncs: dict[int, Sync] = {}  # what is to be told with the step's end
-        self.moved: set[int] = set()  # who has adopted something, in this or in an abandoned game
-        self.finished: set[int] = set()  # who has adopted the end of this one
+        self.syncs: dict[int, Sync] = {}  # to be sent at the end of the step
+        self.moved: set[int] = set()  # agents that adopted a result, in this or in an abandoned game
+        self.finished: set[int] = set()  # agents that adopted the result of this game
         self.lost: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""What a hub's run has forecast so far: one row of numbers a step, appended, so that a killed run loses none."""
+"""A log of a hub's forecasts: one row of numbers per step, appended at once, so that a killed run loses none."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nashcast.errors import NashcastError
 
 
 class Rows(NamedTuple):
-    """By step. present: whether each agent took part; fell_back: whether a game that was due was not played by all;
+    """By step. present: whether each agent took part.   fell_back: whether a game that was due was not played by all.
 
-    seconds: how long the step took.
+    seconds: the duration of the step.
     """
 
     forecasts: np.ndarray
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
 
 
 class StepLog:
-    """A file of rows: forecast, weights, the agents' forecasts, who was present, whether there was no game, seconds."""
+    """A file of rows: forecast, weights, the agents' forecasts, agents present, whether there was no game, seconds."""
 
     def __init__(self, path: str | Path, agents: int, y_dim: int):
         self._path, self._N, self._p = Path(path), agents, y_dim
@@ -33,7 +33,7 @@ class StepLog:
         self._file = self._path.open("ab", buffering=0)
 
     def cut(self, steps: int) -> None:
-        """Forget rows from this step on: they are written again. A row that was not finished is no row."""
+        """Remove rows from this step on, which are written again, and an unfinished row at the end."""
         have = self._path.stat().st_size // (8 * self._width)
         if have < steps:
             raise NashcastError(f"{self._path} has {have} steps, but the run is at step {steps}. Begin anew: --fresh.")

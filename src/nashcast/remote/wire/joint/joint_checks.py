@@ -1,4 +1,4 @@
-"""What each message of the joint game must be. Whatever is not raises `MalformedMessage`, with the reason."""
+"""Checks each message of the joint game. A message that fails raises `MalformedMessage`, with the reason."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from nashcast.remote.wire.messages import LONGEST_REASON
 from nashcast.remote.wire.number_limits import tame
 from nashcast.validation import shape_text
 
-# An opening makes room for these before any number has come.
+# Limits on what an opening allocates before any data arrives.
 MOST_AGENTS, MOST_INPUTS, MOST_TARGETS, MOST_HORIZONS, MOST_VARIANTS, MOST_EXPERTS = 4096, 4096, 256, 200, 32, 1024
-# Sums and terms are in usual changes: one of this size is no contribution any more.
+# Limit for terms and sums, in units of the usual change.
 WILD_TERM = 1e12
-# Targets are at most 1e150 in size; sums and forecasts in their units may be larger.
+# Limit for numbers in the target's units. Targets are at most 1e150 in size; sums and forecasts may be larger.
 WILD = 1e200
 
 
-# What one leverage may differ by from the sum that it is in, and from the largest: sums of masked numbers are rounded.
+# Tolerance of comparisons of a leverage with a sum and with the largest one: sums of masked numbers are rounded.
 ROUNDING = 1e-9
 
 
 class Form:
-    """The shapes of the arrays of one run, and how large a leverage of one agent may be."""
+    """The shapes of the arrays of one run, and the largest leverage of one agent."""
 
     def __init__(self, opening: Opening):
         game, p, H = opening.game, len(opening.start), opening.horizon
@@ -42,14 +42,14 @@ class Form:
         self.largest_leverage = opening.largest_leverage
 
     def forecast_terms(self, revised: bool) -> list[tuple[int, ...]]:
-        """Of the terms that come with a forecast. revised: whether blocks were fitted anew, and stop saying things."""
+        """Shapes of the terms of a forecast. revised: whether blocks were refitted, which adds `stopped`."""
         shapes: list[tuple[int, ...]] = [self.said, self.leverage]
         shapes += [self.recalled] if self.horizon > 1 else []
         return shapes + ([self.stopped] if revised else [])
 
 
 def check_leverage(where: str, leverage: np.ndarray, agents: int, form: Form) -> None:
-    """Of so many agents together."""
+    """Check the leverage summed over so many agents."""
     most = form.largest_leverage * agents
     if (leverage < -ROUNDING).any() or (leverage > most * (1.0 + ROUNDING) + ROUNDING).any():
         got = leverage.min() if (leverage < -ROUNDING).any() else leverage.max()
@@ -96,7 +96,7 @@ def check_keys(keys: Keys) -> None:
 
 
 def check_said(said: Said) -> None:
-    """Apart from the numbers: these are checked against what was asked for."""
+    """Check all but the numbers, which are checked against what was asked for."""
     if len(said.reason) > LONGEST_REASON or not said.reason.isprintable():
         raise MalformedMessage(f"said.reason: expected {LONGEST_REASON} letters on a line")
     if not (isfinite(said.seconds) and said.seconds >= 0.0):
@@ -139,7 +139,7 @@ def check_shape(where: str, numbers: np.ndarray, shape: tuple[int, ...]) -> None
 
 
 def check_numbers(where: str, numbers: np.ndarray, shape: tuple[int, ...], largest: float = WILD) -> None:
-    """Finite, of this shape and no larger."""
+    """Check that numbers are finite, of this shape and at most `largest` in size."""
     check_shape(where, numbers, shape)
     if not np.isfinite(numbers).all():
         raise MalformedMessage(f"{where}: got a number that is not finite")
@@ -147,5 +147,5 @@ def check_numbers(where: str, numbers: np.ndarray, shape: tuple[int, ...], large
         raise MalformedMessage(f"{where}: got {np.abs(numbers).max():.3g}, expected at most {largest:g} in size")
 
 
-# Decoders of one encoder: what an agent that has not come yet is expected to have.
+# Decoders of one encoder: the expected number for an agent that has not connected yet.
 USUAL_EXPERTS = len(DECODERS)

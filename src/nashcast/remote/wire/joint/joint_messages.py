@@ -1,7 +1,7 @@
-"""The messages of the joint game between hub and owners: one public log of events, and what each agent answers.
+"""The messages of the joint game between hub and owners: one public log of events, and each agent's answers.
 
-Everything the hub says is an event with a number in the log of its run, the same for all agents. `Told` carries the
-next events, to all agents in one publication, and asks for something, or for nothing. `Said` is an agent's answer.
+Everything the hub sends is a numbered event in the log of its run, the same for all agents. `Told` carries the next
+events to all agents in one publication, with or without a question. `Said` is an agent's answer.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from nashcast.games.joint import JointGame
 from nashcast.remote.wire.format import pack, unpack
 
-# What a message may ask for.
+# The questions of a message.
 NOTHING, FORECAST, RECALL, HELLO = "", "forecast", "recall", "hello"
 ASKS = (NOTHING, FORECAST, RECALL, HELLO)
-# The terms of an agent that gives forecasts of its own and plays no part in the game.
+# The terms of an agent that gives forecasts of its own and does not play the game.
 NO_TERMS = ()
 
 
@@ -47,14 +47,14 @@ class Opening(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """Public keys for agreeing on masks, with their signatures, of agents that have come or come back."""
+    """Signed public keys for key agreement, from agents that have connected or reconnected."""
 
     names: tuple[str, ...]
     keys: tuple[bytes, ...]
 
 
 class Input(NamedTuple):
-    """A row begins: what it is forecast from. NaN where a number is missing, or the time."""
+    """A row begins: its input. NaN marks a missing number or time."""
 
     step: int
     x: np.ndarray
@@ -62,9 +62,9 @@ class Input(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of what the agents in the joint game said of the row, before its label; in the target's units.
+    """Sums of the contributions of the joint game's agents to the row, before its label; in the target's units.
 
-    absent: agents that are not in the sums, as they gave no answer.   excluded: as they do harm.
+    absent: agents left out because they gave no answer.   excluded: agents left out because they increase the error.
     """
 
     step: int
@@ -72,12 +72,12 @@ class Sums(NamedTuple):
     excluded: tuple[str, ...]
     said: np.ndarray  # (variants + 1, y_dim, horizon)
     leverage: np.ndarray  # (forgettings, y_dim)
-    recalled: np.ndarray | None  # of the rows that the next label is of, (variants, y_dim, horizon); if horizon > 1
+    recalled: np.ndarray | None  # for the rows of the next label, (variants, y_dim, horizon); if horizon > 1
     stopped: np.ndarray | None  # see `JointBlocks.relearn`, (variants + 1, y_dim, horizon, public); if scales changed
 
 
 class Label(NamedTuple):
-    """A row ends: its label, or None and what stands in for it."""
+    """A row ends: its label, or None and a substitute value."""
 
     step: int
     target: np.ndarray | None
@@ -101,9 +101,9 @@ EVENTS: tuple[type, ...] = (Opening, Keys, Input, Sums, Label, LateLabel, Recall
 
 
 class Told(NamedTuple):
-    """Hub to all agents: the events of a run from `number` on, each in bytes of its own.
+    """Hub to all agents: the events of a run from `number` on, each encoded separately.
 
-    ask: one of ASKS.   players: whose masks are in the answers, a bit for each agent in their order; none for no masks.
+    ask: one of ASKS.   players: the agents of the masked sum, one bit per agent in order; empty without masks.
     """
 
     run: int
@@ -114,16 +114,16 @@ class Told(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """What an agent is once its encoders are built. experts: how many forecasts of its own it gives."""
+    """An agent's properties once its encoders are built. experts: the number of its own forecasts."""
 
     experts: int
     quantiles: bool
 
 
 class Own(NamedTuple):
-    """An agent's own forecasts: (y_dim, horizon, experts), their leverages (y_dim, experts), and how far from them it
+    """An agent's own forecasts (y_dim, horizon, experts), and their leverages (y_dim, experts).
 
-    expects the targets, (horizon, y_dim), if it says so.
+    distance: the expected distance of the targets from them, (horizon, y_dim), if the agent gives it.
     """
 
     experts: np.ndarray
@@ -132,11 +132,11 @@ class Own(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An agent's answer.   name: its own.   number: of the next event it waits for.
+    """An agent's answer.   name: of the agent.   number: of the next event it expects.
 
-    terms: what is added up over agents, in usual changes: for a forecast as in `Sums` said, leverage and, where there
-    are any, recalled and stopped; for a recall the recalled ones. Bytes under masks; NO_TERMS of an agent that plays no
-    part in the game.   reason: why there are none.
+    terms: summed over agents, in units of the usual change: for a forecast `said`, `leverage` and, where present,
+    `recalled` and `stopped`, as in `Sums`; for a recall `recalled`. Bytes under masks; NO_TERMS from an agent that does
+    not play the game.   reason: why there are none.
     """
 
     run: int
@@ -177,12 +177,12 @@ def read_event(data: bytes) -> Event:
 
 
 def chained(before: bytes, event: bytes) -> bytes:
-    """A digest of all events so far: equal for two parties only if both were told the same."""
+    """A digest of all events so far: equal for two parties only if both received the same events."""
     return sha256(before + event).digest()
 
 
 def players_of(flags: bytes, names: tuple[str, ...]) -> frozenset[str]:
-    r"""Whom the bits of `Told.players` mean.
+    r"""The agents whose bits are set in `Told.players`.
 
     >>> sorted(players_of(b"\x05", ("a", "b", "c")))
     ['a', 'c']
