@@ -9,7 +9,7 @@ CORE_TESTS := tests/agents tests/games tests/mixing tests/federation tests/encod
 setup: $(VENV)/ready-dev
 
 demo: $(VENV)/ready
-	$(BIN)/nashcast demo
+	$(BIN)/nashcast demo --output build/demo
 
 test: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n logical --dist worksteal -m "not slow"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from nashcast.cli.shared.checkout import from_checkout
 from nashcast.cli.shared.colours import title
@@ -43,6 +44,10 @@ def add_to(commands) -> None:
         "--port", type=int, default=0, metavar="N", help="port of the live run's page (default: any free port)"
     )
     demo.add_argument("--no-browser", action="store_true", help="only print the address of the live run's page")
+    demo.add_argument(
+        "--output", metavar="FOLDER",
+        help="folder for a page and figures of the run, with matplotlib and plotly: nashcast[report] (default: none)",
+    )  # fmt: skip
     demo.add_argument("--json", action="store_true", help="print one JSON object")
     demo.add_argument("--seed", type=int, default=2024, metavar="N", help="random seed (default: %(default)s)")
     demo.add_argument(
@@ -71,6 +76,7 @@ def run_owners(chosen: argparse.Namespace) -> None:
     from nashcast import validation as check
     from nashcast.datasets import ecb_desks, four_owners
     from nashcast.evaluation.showcase import ahead, show
+    from nashcast.evaluation.showcase_study import summary
 
     steps = check.integer("--steps", STEPS if chosen.steps is None else chosen.steps, min=100)
     horizon = check.integer("--horizon", chosen.horizon, min=1, max=100)
@@ -84,12 +90,32 @@ def run_owners(chosen: argparse.Namespace) -> None:
             print(title(page(results[-1], _ABOUT[len(results) - 1])), flush=True)
     following = ahead(rates, rates.input_names, horizon, lambda done, total: progress("days ahead", done, total))
     progress.clear()
+    written = [] if chosen.output is None else write_page(results, following, chosen)
     if chosen.json:
-        plain = [{**result._asdict(), "trust": [each._asdict() for each in result.trust]} for result in results]
-        print_json({"streams": plain, "ahead": following._asdict()})
+        plain = [
+            {
+                **{name: value for name, value in result._asdict().items() if name != "squares"},
+                "trust": [each._asdict() for each in result.trust],
+            }
+            for result in results
+        ]
+        print_json({"streams": plain, "ahead": following._asdict(), "files": [str(path) for path in written]})
     else:
         print(title(ahead_page(following)))
         print(title(trust_page(results[-1])))
+        print("\n" + "\n".join(summary(result) for result in results))
+        for path in written:
+            print(f"wrote {path}")
+
+
+def write_page(results, following, chosen: argparse.Namespace) -> list[Path]:
+    """The record of the run, and its page and figures."""
+    from nashcast.evaluation.showcase_study import study_of_showcase
+    from nashcast.records import study
+    from nashcast.reports.report import write_report
+
+    made = study_of_showcase(results, following, f"nashcast demo --seed {chosen.seed}", chosen.seed)
+    return write_report(study.write(chosen.output, made), formats=("html", "png"))
 
 
 _ABOUT = (

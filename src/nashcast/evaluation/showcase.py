@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from nashcast.agents.agent import Agent
 from nashcast.datasets import Stream
 from nashcast.encoders import Lags
@@ -19,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 class Result(NamedTuple):
-    """errors: mean squared errors of persistence, each owner alone, mixture, together, pooled.
+    """errors: mean squared errors of persistence, each owner alone, mixture, together, pooled.   squares: by step.
 
     trust: errors and weights of the federation's members.
     """
@@ -29,6 +31,7 @@ class Result(NamedTuple):
     errors: dict[str, float]
     owners: list[str]
     trust: list[Trust]
+    squares: dict[str, np.ndarray]
 
 
 class Ahead(NamedTuple):
@@ -48,18 +51,24 @@ def owners(stream: Stream, names: Sequence[str]) -> list[Agent]:
 
 def show(stream: Stream, names: Sequence[str], progress: Progress | None = None) -> Result:
     """names: the owners' names, one for each input."""
-    errors = {PERSISTENCE: stream.persistence_mse}
+    last = np.concatenate([stream.start[None], stream.targets[:-1]])
+    errors, squares = {PERSISTENCE: stream.persistence_mse}, {PERSISTENCE: _squares(last, stream)}
     trust: list[Trust] = []
     cases = len(names) + 3
     for done, (name, federation) in enumerate(_cases(stream, names)):
         if progress is not None:
             progress(done, cases)
-        errors[name] = error_of(federation.replay(stream.inputs, stream.targets).forecasts, stream.targets)
+        forecasts = federation.replay(stream.inputs, stream.targets).forecasts
+        errors[name], squares[name] = error_of(forecasts, stream.targets), _squares(forecasts, stream)
         if name == TOGETHER:
             trust = federation.trust()
     if progress is not None:
         progress(cases, cases)
-    return Result(stream.name, len(stream.targets), errors, list(names), trust)
+    return Result(stream.name, len(stream.targets), errors, list(names), trust, squares)
+
+
+def _squares(forecasts: np.ndarray, stream: Stream) -> np.ndarray:
+    return np.mean((forecasts - stream.targets) ** 2, axis=1)
 
 
 def _cases(stream: Stream, names: Sequence[str]) -> Iterator[tuple[str, Federation]]:
