@@ -102,7 +102,7 @@ def _add_cluster(serve) -> None:
     serve.add_argument(
         "--cluster", metavar="URLS",
         help="nats://HOST:PORT of brokers with JetStream, commas between: machines that name the same ones share the "
-        "streams (default: this machine alone)",
+        "streams (default: this machine)",
     )  # fmt: skip
     serve.add_argument(
         "--partitions", type=int, default=16, metavar="N",
