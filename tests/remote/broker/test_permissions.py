@@ -165,7 +165,7 @@ def test_nothing_that_is_tried_gets_in_or_disturbs_the_run(tmp_path):
         attempts = Attempts(running, elsewhere)
         with (
             Hub(folder, agents=names, url=running.url, certs=folder / "certs", deadline=60.0, **settings) as hub,
-            agents_running(folder, hub.url, "spies:make_agents", [SHARES], MEMBERS, tls=True),
+            agents_running(folder, hub.url, "support.remote.spies:make_agents", [SHARES], MEMBERS, tls=True),
         ):
             assert hub.wait_for_agents(60.0) == [], said(folder, names)
             trying = threading.Thread(target=attempt)

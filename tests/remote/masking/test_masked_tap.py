@@ -28,7 +28,7 @@ def tapped_run(folder, masked):
         with (
             Hub(folder, url=f"nats://127.0.0.1:{tap.port}", deadline=60.0, masked=masked, **settings) as hub,
             agents_running(
-                folder, hub.url, "spies:make_team", [COUNT, str(folder)], dict(enumerate(NAMES)),
+                folder, hub.url, "support.remote.spies:make_team", [COUNT, str(folder)], dict(enumerate(NAMES)),
                 trusted=trusted if masked else None,
             ),
         ):  # fmt: skip

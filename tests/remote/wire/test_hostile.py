@@ -165,7 +165,7 @@ def test_ten_thousand_hostile_messages(tmp_path):
             arguments = (folder, running.url, None, names, settings, X, Y)
             hub_url = f"{running.url}/{FEDERATION}"
             with (
-                agents_running(folder, hub_url, "spies:make_agents", [SHARES], HONEST),
+                agents_running(folder, hub_url, "support.remote.spies:make_agents", [SHARES], HONEST),
                 hub_running(folder, *arguments) as hub,
             ):
                 gang.do("flood", MESSAGES // 10)
@@ -356,7 +356,7 @@ def test_a_hostile_hub_gets_reasons_and_nothing_else(tmp_path):
 
     with broker(folder) as running:
         url = f"{running.url}/{FEDERATION}"
-        with agents_running(folder, url, "spies:make_agents", [SHARES], {0: "ada"}) as processes:
+        with agents_running(folder, url, "support.remote.spies:make_agents", [SHARES], {0: "ada"}) as processes:
             asyncio.run(scenario(running))
             assert processes["ada"].is_alive()
     log = (folder / "ada.err").read_text()

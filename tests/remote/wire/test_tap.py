@@ -39,7 +39,7 @@ class Tapped:
             url = f"nats://127.0.0.1:{tap.port}"
             with (
                 Hub(folder, url=url, deadline=60.0, **settings) as hub,
-                agents_running(folder, hub.url, "spies:make_agents", [shares, str(folder)], places),
+                agents_running(folder, hub.url, "support.remote.spies:make_agents", [shares, str(folder)], places),
             ):
                 assert hub.wait_for_agents(60.0) == [], said(folder, spies.NAMES)
                 self.results = run(hub, X, Y)
