@@ -834,7 +834,7 @@ BROKEN_ENCODERS = [
     ("purity", WritesTheSame, "read-only"),
     ("purity", WritesToState, "changed the state it was given"),
     ("purity", OwnRandomness, "other features the second time"),
-    ("purity", MomentsWithOwnRandomness, "moments gave something else"),
+    ("purity", MomentsWithOwnRandomness, "moments gave a different result"),
     ("purity", MomentsWriteToFeatures, "moments changed its inputs or features"),
     ("determinism", Unseeded, "two builds"),
     ("causality", ScalesTheSeries, "through encode_series"),

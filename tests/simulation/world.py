@@ -66,7 +66,15 @@ class World:
             self._trace(f"{self.scheduler.time():9.4f}  {words}")
 
     def run(self) -> Outcome:
-        logging.getLogger("nashcast.remote").setLevel(logging.DEBUG if self._trace else logging.CRITICAL)
+        log = logging.getLogger("nashcast.remote")
+        before = log.level
+        log.setLevel(logging.DEBUG if self._trace else logging.CRITICAL)
+        try:
+            return self._run()
+        finally:
+            log.setLevel(before)
+
+    def _run(self) -> Outcome:
         token = PROCESS.set(None)
         with simulated(self.scheduler, self.broker, Random(self.seed + 2), self._collected):
             try:

@@ -155,4 +155,4 @@ def _with_index(table: Table, moment: Any) -> Table:
 
     exact, zone = instants("time of the row", [moment], None)
     zones = {} if zone is None else {None: "UTC"}
-    return table._replace(index=exact, zones=zones)
+    return table._replace(row_times=exact, zones=zones)

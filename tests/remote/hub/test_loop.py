@@ -142,3 +142,22 @@ def test_ctrl_c_ends_what_is_waited_for_and_nothing_else(loop):
     assert not other.done()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert loop.run(thread_after(0)) == threading.current_thread().name
+
+
+def test_a_task_that_swallows_a_cancellation_does_not_keep_the_loop_open():
+    loop, swallowed = Loop("stubborn"), []
+
+    async def stubborn():
+        while True:
+            try:
+                await asyncio.sleep(60.0)
+            except asyncio.CancelledError:
+                if swallowed:
+                    raise
+                swallowed.append(True)
+
+    started = loop.start(stubborn())
+    loop.run(asyncio.sleep(0.01))
+    loop.close()
+    assert swallowed
+    assert started.cancelled()

@@ -22,6 +22,8 @@ from nashcast.errors import NashcastError
 T = TypeVar("T")
 # Idle time after which the background thread runs the loop.
 IDLE_S = 0.02
+# How often tasks are cancelled when the loop is closed, and how long each time.
+CANCEL_ROUNDS, CANCEL_TIMEOUT_S = 20, 0.25
 
 
 class Loop:
@@ -127,7 +129,11 @@ async def _result(started: Future[T]) -> T:
 
 
 async def _cancel_the_rest() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    # More than once: a dial of nats-py can swallow a cancellation, and its task would go on.
+    for _ in range(CANCEL_ROUNDS):
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT_S)

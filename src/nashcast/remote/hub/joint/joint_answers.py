@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,18 +125,17 @@ class Answers:
             assert isinstance(said.terms, bytes)
             hidden[name] = said.terms
             return ""
-        plays = said.terms != NO_TERMS
-        if plays:
+        terms: Any = None if said.terms == NO_TERMS else said.terms
+        if terms is not None or said.terms is None:
             check_terms(said.terms, shapes, masked=False)
         if ask == FORECAST:
-            if plays:
-                check_leverage("said.terms[1]", np.asarray(said.terms[1]), 1, self._form)
+            if terms is not None:
+                check_leverage("said.terms[1]", np.asarray(terms[1]), 1, self._form)
             experts = 0 if said.traits is None else said.traits.experts
             found.own[i] = check_own(said.own, experts, self._form)
-        if plays:
-            assert isinstance(said.terms, tuple)
-            for kept, term in zip(found.terms, said.terms, strict=True):
-                kept[:, i] = term
+        if terms is not None:
+            for column, term in zip(found.terms, terms, strict=True):
+                column[:, i] = term
         return ""
 
     def _opened(
