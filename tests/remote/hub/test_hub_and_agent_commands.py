@@ -142,7 +142,7 @@ def test_a_hub_with_a_broker_of_its_own_is_killed_and_goes_on(here):
     for name in NAMES:
         here.agent(name, "--state", f"{name}.npz")
     steps = here.folder / "out" / "steps.f64"
-    width = 8 * (1 + 2 * 2 + 2 * 1 + 1)
+    width = 8 * (1 + 2 * 2 + 2 * 1 + 1 + 1)  # forecast, weights, own, present, game not played, seconds
     options = ("--output", "out", "--set", "hub.pace=0.03")
     for k in range(3):
         hub = here.hub(*options)

@@ -155,7 +155,7 @@ def test_without_its_broker_it_says_so_and_heals(cluster):
 
         until(away, "it is refused with a reason")
         assert refused(stream.forecast).status == 503
-        until(lambda: "do not answer" in str(refused(lambda: client.ask("GET", "/readyz"))), "it is not ready")
+        until(lambda: "no majority" in str(refused(lambda: client.ask("GET", "/readyz"))), "it is not ready")
         brokers.start(0)
         until(lambda: _observed(client, "load", 1), "it goes on")
         assert client.ask("GET", "/readyz")["status"] == "ready"
